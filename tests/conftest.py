@@ -1,0 +1,58 @@
+"""What all tests share: the quick and the long run, and the data that lies beside a checkout.
+
+Quick is the default: tests marked ``long`` are left out unless ``--long`` is given or the mark is
+asked for by ``-m``. A suite that is merely *larger* in the long run takes the fixture ``thorough``
+and chooses its sample size by it.
+
+Some suites read data that is not part of the repository (benchmark rows, the official JSON Schema
+tests). It is looked for in ``$GRAMLOCK_SHARED`` and in the folder ``shared`` beside the checkout;
+where neither exists those tests are skipped and say so.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the long suites whole")
+
+
+def runs_long(config: pytest.Config) -> bool:
+    asked = str(config.getoption("markexpr"))
+    return bool(config.getoption("--long")) or ("long" in asked and "not long" not in asked)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if runs_long(config):
+        return
+    left_out = [item for item in items if item.get_closest_marker("long")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def shared_folder() -> Path | None:
+    """Where the data beside the checkout lies, or None."""
+    places = [os.environ.get("GRAMLOCK_SHARED"), ROOT.parent / "shared"]
+    return next((Path(place) for place in places if place and Path(place).is_dir()), None)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of data beside the checkout; skips where there is none."""
+    folder = shared_folder()
+    if folder is None:
+        pytest.skip("needs the data folder beside the checkout (or GRAMLOCK_SHARED)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether this is the long run: take all of a suite, not a seeded sample."""
+    return runs_long(request.config)
