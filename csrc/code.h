@@ -1,0 +1,71 @@
+/* code.h -- the flat program: what rewriting leaves of a grammar, ready for the parser.
+ * Tested by tests/c/test_rewrite.c.
+ *
+ * Nodes in one array, lists in one pool; expressions are ids of the vocabulary's shared store.
+ *
+ *     op       a              b            lo, hi     what it matches
+ *     EMPTY                                           the empty string; node 0
+ *     TERM     expression                             a string of the expression
+ *     SWITCH   expression     list: count, count x (label, node) sorted by label
+ *     TABLE    the SWITCH                             never entered: marks, inside a continuation,
+ *                                                     a SWITCH whose terminal is being read;
+ *                                                     it is always the node after its SWITCH
+ *     CAT      node           node                    one, then the other
+ *     ALT                     list: count, nodes      any of them
+ *     REP      node                        bounds     counted repeat; the body is never empty
+ *     TOKENS                  list: count, ids        one of these tokens
+ *     JUMP     node                                   that node (a rule's reference)
+ *     OBJECT   gap expression list (see below)        a JSON object
+ *
+ *     OBJECT's list: members m, frees f, order, then m x (key expr, value node, required),
+ *                    then f x (key expr, value node).  Every value node is productive.
+ *
+ * Invariants (established by rewrite.c, relied upon by parser.c)
+ *   1. Every node has a sentence over the vocabulary's reachable bytes: no dead ends.
+ *   2. No left recursion: the graph "n may begin with m while something stays on the stack" has no
+ *      cycle.  Cycles of pure JUMP / ALT are allowed (the closure remembers what it has seen).
+ *   3. REP bodies do not match the empty string.
+ */
+#ifndef GLK_CODE_H
+#define GLK_CODE_H
+
+#include "vec.h"
+
+typedef enum glk_op {
+    GLK_OP_EMPTY,
+    GLK_OP_TERM,
+    GLK_OP_SWITCH,
+    GLK_OP_TABLE,
+    GLK_OP_CAT,
+    GLK_OP_ALT,
+    GLK_OP_REP,
+    GLK_OP_TOKENS,
+    GLK_OP_JUMP,
+    GLK_OP_OBJECT
+} glk_op;
+
+typedef struct glk_instr {
+    uint8_t op; /* glk_op */
+    uint32_t a, b;
+    uint32_t lo, hi;
+} glk_instr;
+
+typedef struct glk_code {
+    glk_vec instrs; /* glk_instr */
+    glk_vec lists;  /* u32 */
+    uint32_t root;
+    bool counted;   /* holds a REP with a finite upper bound or a lower bound above 1 */
+} glk_code;
+
+static inline const glk_instr *glk_code_at(const glk_code *self, uint32_t id) {
+    return (const glk_instr *)self->instrs.data + id;
+}
+static inline const uint32_t *glk_code_list(const glk_code *self, uint32_t offset) {
+    return (const uint32_t *)self->lists.data + offset;
+}
+static inline uint32_t glk_code_count(const glk_code *self) { return self->instrs.count; }
+
+void glk_code_init(glk_code *self, glk_account *account);
+void glk_code_free(glk_code *self);
+
+#endif

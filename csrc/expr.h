@@ -1,0 +1,157 @@
+/* expr.h -- hash-consed regular expressions over bytes, with and, not and counted repeats.
+ * Tested by tests/c/test_expr.c.
+ *
+ * Every constructor brings its result into a canonical form (associativity, commutativity and
+ * idempotence of or / and, units, zeros, merged classes, right-nested concatenation, merged
+ * counted repeats), so that equal ids mean equal content and the derivatives of an expression are
+ * finitely many (Brzozowski 1964; Owens, Reppy, Turon 2009).
+ *
+ *     kind     a            b           lo, hi      list
+ *     NEVER                                                  id 0
+ *     EPSILON                                                id 1
+ *     NOT(NEVER)                                             id 2, "any"
+ *     CLASS                                                  the bytes are `first`
+ *     CAT      head         tail                             head is not a CAT
+ *     OR, AND               count                   members  sorted ids, no duplicates
+ *     NOT      child
+ *     REP      child                    bounds
+ *     TAG      label                                         matches empty, with a label
+ *
+ * Invariants  first is a superset of the bytes that a sentence may begin with (exact where neither
+ *             and nor not occurs); an expression without and / not other than NEVER has a sentence.
+ * Cost        constructors O(members); a derivative O(size of the expression's top part).
+ * Files       expr.c holds the store and the constructors, derive.c what is computed from them.
+ * Depth       left nesting and or / and / not / repeat nesting are bounded by GLK_EXPR_DEPTH, so
+ *             recursion over them is bounded too; the right spine of CAT is walked in loops.
+ * Threads     none: the owner of the store holds a lock.
+ */
+#ifndef GLK_EXPR_H
+#define GLK_EXPR_H
+
+#include <pthread.h>
+
+#include "bitmask.h"
+#include "hash.h"
+#include "vec.h"
+
+enum { GLK_EXPR_DEPTH = 600 };
+
+typedef enum glk_expr_kind {
+    GLK_NEVER,
+    GLK_EPSILON,
+    GLK_CLASS,
+    GLK_CAT,
+    GLK_OR,
+    GLK_AND,
+    GLK_NOT,
+    GLK_REP,
+    GLK_TAG
+} glk_expr_kind;
+
+enum {
+    GLK_NULLABLE = 1, /* matches the empty string (a TAG does) */
+    GLK_TAGGED = 2,   /* holds a TAG */
+    GLK_CHECKED = 4   /* holds an and / not: may be empty without looking so */
+};
+
+typedef struct glk_expr {
+    glk_bytes first;       /* bytes a sentence may begin with */
+    const uint32_t *list;  /* OR, AND: members */
+    uint32_t a, b;         /* see the table above */
+    uint32_t lo, hi;       /* REP; hi GLK_UNBOUNDED = no bound */
+    uint32_t least;        /* smallest finite upper repeat bound inside, GLK_UNBOUNDED if none */
+    uint32_t state;        /* the terminal state built on this expression, or GLK_NONE */
+    uint16_t depth;        /* nesting, see Depth */
+    uint8_t kind;          /* glk_expr_kind */
+    uint8_t flags;
+    uint8_t life;          /* glk_life; only CHECKED expressions start as UNKNOWN */
+} glk_expr;
+
+typedef enum glk_life { GLK_LIFE_UNKNOWN, GLK_LIFE_ALIVE, GLK_LIFE_DEAD } glk_life;
+
+typedef struct glk_derived { /* one entry of the derivative memo, direct mapped */
+    uint32_t expr, byte, result;
+} glk_derived;
+
+struct glk_exprs {
+    glk_account account;
+    glk_arena arena;   /* member lists */
+    glk_table exprs;   /* glk_expr */
+    glk_index index;
+    glk_derived *memo; /* direct mapped derivatives */
+    glk_vec scratch;   /* u32; a stack for constructors and derivatives */
+    glk_bytes alphabet; /* the bytes that exist; emptiness looks at no others */
+    pthread_mutex_t lock;       /* taken by the glk_exprs_* functions, not by glk_expr_* */
+    _Atomic uint32_t references;
+};
+
+static inline const glk_expr *glk_expr_at(const glk_exprs *self, uint32_t id) {
+    return (const glk_expr *)glk_table_at(&self->exprs, id);
+}
+static inline bool glk_expr_nullable(const glk_exprs *self, uint32_t id) {
+    return (glk_expr_at(self, id)->flags & GLK_NULLABLE) != 0;
+}
+
+/* `alphabet` NULL: all bytes.  `budget` (static text) names the byte budget in errors. */
+glk_status glk_exprs_init(glk_exprs *self, const char *budget, uint64_t max_bytes,
+                          const glk_bytes *alphabet, glk_error *err);
+void glk_exprs_destroy(glk_exprs *self);
+
+glk_status glk_expr_class(glk_exprs *self, const glk_bytes *set, uint32_t *out, glk_error *err);
+glk_status glk_expr_byte(glk_exprs *self, uint8_t byte, uint32_t *out, glk_error *err);
+glk_status glk_expr_literal(glk_exprs *self, const uint8_t *bytes, size_t count, uint32_t tail,
+                            uint32_t *out, glk_error *err); /* the bytes, then `tail` */
+glk_status glk_expr_cat(glk_exprs *self, uint32_t head, uint32_t tail, uint32_t *out,
+                        glk_error *err);
+glk_status glk_expr_or(glk_exprs *self, const uint32_t *items, size_t count, uint32_t *out,
+                       glk_error *err);
+glk_status glk_expr_or2(glk_exprs *self, uint32_t a, uint32_t b, uint32_t *out, glk_error *err);
+glk_status glk_expr_and(glk_exprs *self, const uint32_t *items, size_t count, uint32_t *out,
+                        glk_error *err);
+glk_status glk_expr_not(glk_exprs *self, uint32_t item, uint32_t *out, glk_error *err);
+glk_status glk_expr_rep(glk_exprs *self, uint32_t item, uint32_t lo, uint32_t hi, uint32_t *out,
+                        glk_error *err);
+glk_status glk_expr_tag(glk_exprs *self, uint32_t label, uint32_t *out, glk_error *err);
+
+/* The or / and of what lies on `scratch` from index `base` on; pops it, also on failure. */
+glk_status glk_expr_or_scratch(glk_exprs *self, uint32_t base, uint32_t *out, glk_error *err);
+glk_status glk_expr_and_scratch(glk_exprs *self, uint32_t base, uint32_t *out, glk_error *err);
+
+/* The memo's entry for a derivative; it may hold another one. */
+glk_derived *glk_expr_memo(glk_exprs *self, uint32_t item, uint8_t byte);
+
+/* What may follow `byte`. */
+glk_status glk_expr_derive(glk_exprs *self, uint32_t item, uint8_t byte, uint32_t *out,
+                           glk_error *err);
+
+/* Adds the labels with which the empty string matches; a match without label adds nothing. */
+glk_status glk_expr_labels(const glk_exprs *self, uint32_t item, glk_vec *labels, glk_error *err);
+
+/* Splits the bytes into classes whose members have equal derivatives: class_of[b] < *count. */
+void glk_expr_partition(const glk_exprs *self, uint32_t item, uint8_t class_of[256],
+                        uint32_t *count);
+
+/* Whether no string over the store's alphabet matches.  `*steps` is the budget ("steps"), counted
+ * down by one for each derivative. */
+glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bool *out,
+                             glk_error *err);
+
+/* A simpler expression with which `item` agrees on the empty string and after every byte outside
+ * *differs, or `item` itself.  Drops or-branches and and-negations with few first bytes. */
+glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_bytes *differs,
+                         glk_error *err);
+/* `item` with every finite upper repeat bound lifted and lower bounds cut to `cut`.  If n is below
+ * `cut` and below every finite upper bound of `item`, both agree on the next n bytes.  `item`
+ * itself where it holds and / not. */
+glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t cut, uint32_t *out,
+                              glk_error *err);
+
+/* Copies an expression of another store, classes cut to this store's alphabet.  `map` (u32 per
+ * expression of `from`, GLK_NONE = not yet) is extended along the way and may be kept. */
+glk_status glk_expr_import(glk_exprs *self, const glk_exprs *from, uint32_t item, glk_vec *map,
+                           uint32_t *out, glk_error *err);
+/* The branches of a tagged expression whose label is not among `labels` (sorted). */
+glk_status glk_expr_without_labels(glk_exprs *self, uint32_t item, const uint32_t *labels,
+                                   size_t count, uint32_t *out, glk_error *err);
+
+#endif

@@ -1,0 +1,245 @@
+/* gramlock.h -- the public interface of the Gramlock core, and its manual.
+ *
+ * This header is also the only source of the Python binding's declarations, so it holds plain
+ * declarations: no macros beyond the include guard, no inline functions.
+ *
+ * Conventions
+ *   - A fallible call returns a glk_status.  On anything but GLK_OK outputs are untouched, the
+ *     objects behind the call are as they were, and `err` (if not NULL) says what went wrong.
+ *   - `const` pointers are borrowed for the call.  Objects are reference counted: `*_new` gives one
+ *     reference, `*_release` (NULL allowed) gives it back, children keep their parents alive, so
+ *     the order of releases never matters.
+ *   - Threads: an expression store, a vocabulary and a program may be used from any number of
+ *     threads at once.  A grammar under construction and a matcher belong to one thread at a time;
+ *     different matchers of one program may run in different threads.
+ *   - Ids (expressions, nodes) are 32-bit and belong to the object that made them.
+ */
+#ifndef GRAMLOCK_H
+#define GRAMLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum glk_status {
+    GLK_OK = 0,
+    GLK_ERR_MEMORY,        /* the system has no memory left */
+    GLK_ERR_LIMIT,         /* a budget was passed: err->budget, asked, limit */
+    GLK_ERR_ARGUMENT,      /* a caller's mistake */
+    GLK_ERR_STATE,         /* the object is not in a state that allows this */
+    GLK_ERR_UNSATISFIABLE, /* the grammar has no sentence (that the vocabulary can spell) */
+    GLK_ERR_DAMAGED        /* serialised bytes that are not what they claim to be */
+} glk_status;
+
+typedef struct glk_error {
+    glk_status code;
+    uint32_t row;      /* in a batch: which row failed */
+    uint64_t asked;    /* GLK_ERR_LIMIT: how much was wanted */
+    uint64_t limit;    /* ... and how much the budget allows */
+    char budget[32];   /* ... of which budget */
+    char text[200];    /* one line for people */
+} glk_error;
+
+typedef struct glk_exprs glk_exprs;
+typedef struct glk_grammar glk_grammar;
+typedef struct glk_vocab glk_vocab;
+typedef struct glk_program glk_program;
+typedef struct glk_matcher glk_matcher;
+
+/* ---------------------------------------------------------------- expressions
+ * Hash-consed regular expressions over bytes.  Equal content has equal id.  Fixed ids: */
+enum {
+    GLK_EXPR_NEVER = 0,   /* no string at all */
+    GLK_EXPR_EPSILON = 1, /* the empty string */
+    GLK_EXPR_ANY = 2      /* every byte string */
+};
+
+/* How a code point is written as bytes. */
+typedef enum glk_encoding {
+    GLK_UTF8 = 0, /* RFC 3629 */
+    GLK_JSON = 1  /* inside a JSON string, every spelling of RFC 8259 section 7 (raw, short escape,
+                     \uXXXX, surrogate pair); a lone surrogate is never written */
+} glk_encoding;
+
+/* `high` of a repeat without upper bound is 4294967295 (UINT32_MAX). */
+
+glk_status glk_exprs_new(uint64_t max_bytes, glk_exprs **out, glk_error *err);
+void glk_exprs_retain(glk_exprs *self);
+void glk_exprs_release(glk_exprs *self);
+uint64_t glk_exprs_bytes(const glk_exprs *self); /* memory held */
+
+/* One byte out of a set of 256 bits: bit (b & 63) of bits[b >> 6]. */
+glk_status glk_exprs_class(glk_exprs *self, const uint64_t *bits, uint32_t *out, glk_error *err);
+/* Exactly these bytes. */
+glk_status glk_exprs_literal(glk_exprs *self, const uint8_t *bytes, size_t count, uint32_t *out,
+                             glk_error *err);
+/* One code point out of `count` inclusive ranges (low, high, low, high, ...; any order, overlaps
+ * allowed; surrogates are dropped). */
+glk_status glk_exprs_codepoints(glk_exprs *self, const uint32_t *ranges, size_t count,
+                                glk_encoding encoding, uint32_t *out, glk_error *err);
+glk_status glk_exprs_concat(glk_exprs *self, const uint32_t *items, size_t count, uint32_t *out,
+                            glk_error *err);
+glk_status glk_exprs_union(glk_exprs *self, const uint32_t *items, size_t count, uint32_t *out,
+                           glk_error *err);
+glk_status glk_exprs_intersect(glk_exprs *self, const uint32_t *items, size_t count,
+                               uint32_t *out, glk_error *err);
+glk_status glk_exprs_complement(glk_exprs *self, uint32_t item, uint32_t *out, glk_error *err);
+glk_status glk_exprs_repeat(glk_exprs *self, uint32_t item, uint32_t low, uint32_t high,
+                            uint32_t *out, glk_error *err);
+/* The empty string, marked with a label; only as the last part of a concatenation under unions. */
+glk_status glk_exprs_tag(glk_exprs *self, uint32_t label, uint32_t *out, glk_error *err);
+
+/* Whether the expression matches the bytes (a tag counts as a match), within `max_steps`. */
+glk_status glk_exprs_matches(glk_exprs *self, uint32_t item, const uint8_t *bytes, size_t count,
+                             uint64_t max_steps, bool *out, glk_error *err);
+/* Whether the expression matches nothing, within `max_steps` derivatives. */
+glk_status glk_exprs_is_empty(glk_exprs *self, uint32_t item, uint64_t max_steps, bool *out,
+                              glk_error *err);
+
+/* ---------------------------------------------------------------- grammars
+ * The vocabulary-free representation.  Fixed nodes: */
+enum { GLK_NODE_FAIL = 0, GLK_NODE_EMPTY = 1 };
+
+typedef enum glk_order { GLK_ORDER_DECLARED = 0, GLK_ORDER_ANY = 1 } glk_order;
+
+/* A member of a JSON object. */
+typedef struct glk_member {
+    uint32_t key;      /* expression of the whole key with its quotes */
+    uint32_t value;    /* node */
+    uint32_t required; /* 0 or 1; ignored for free members */
+} glk_member;
+
+glk_status glk_grammar_new(glk_exprs *exprs, glk_grammar **out, glk_error *err);
+void glk_grammar_retain(glk_grammar *self);
+void glk_grammar_release(glk_grammar *self);
+
+/* A byte string of the expression (which holds no tag). */
+glk_status glk_grammar_terminal(glk_grammar *self, uint32_t expr, uint32_t *out, glk_error *err);
+/* A byte string of the tagged expression, then the node of the label that matched. */
+glk_status glk_grammar_switch(glk_grammar *self, uint32_t expr, const uint32_t *labels,
+                              const uint32_t *nodes, size_t count, uint32_t *out, glk_error *err);
+glk_status glk_grammar_sequence(glk_grammar *self, const uint32_t *nodes, size_t count,
+                                uint32_t *out, glk_error *err);
+glk_status glk_grammar_choice(glk_grammar *self, const uint32_t *nodes, size_t count,
+                              uint32_t *out, glk_error *err);
+glk_status glk_grammar_repetition(glk_grammar *self, uint32_t node, uint32_t low, uint32_t high,
+                                  uint32_t *out, glk_error *err);
+/* One of these token ids, as a token, never as its text. */
+glk_status glk_grammar_tokens(glk_grammar *self, const uint32_t *ids, size_t count, uint32_t *out,
+                              glk_error *err);
+/* A JSON object:  "{" gap ( member ("," gap member)* )? "}"   with   member = key gap ":" gap value gap.
+ * Each of `members` at most once; in GLK_ORDER_DECLARED as listed and all before the free ones, in
+ * GLK_ORDER_ANY wherever they like.  `free` members, any number of times; their keys must differ
+ * from each other's and from those of `members` as languages. */
+glk_status glk_grammar_object(glk_grammar *self, uint32_t gap, const glk_member *members,
+                              size_t member_count, const glk_member *free_members,
+                              size_t free_count, glk_order order, uint32_t *out, glk_error *err);
+/* A rule, to be referred to before it is defined; an undefined rule fails. */
+glk_status glk_grammar_rule(glk_grammar *self, uint32_t *out, glk_error *err);
+glk_status glk_grammar_define(glk_grammar *self, uint32_t rule, uint32_t body, glk_error *err);
+glk_status glk_grammar_set_root(glk_grammar *self, uint32_t node, glk_error *err);
+/* 64-bit content hash of what the root reaches. */
+uint64_t glk_grammar_fingerprint(const glk_grammar *self);
+/* The grammar as JSON text (for people, tests and the oracle); *needed counts without the final NUL.  Call with
+ * capacity 0 to learn the size. */
+glk_status glk_grammar_dump(const glk_grammar *self, char *buffer, size_t capacity, size_t *needed,
+                            glk_error *err);
+
+/* ---------------------------------------------------------------- vocabularies */
+typedef struct glk_vocab_stats {
+    uint64_t bytes;        /* memory of tokens, trie and shared terminals */
+    uint64_t states;       /* terminal states built so far */
+    uint64_t trie_nodes;
+    uint32_t longest_token; /* in bytes */
+} glk_vocab_stats;
+
+/* `size` ids; token i is bytes[offsets[i] .. offsets[i + 1]); an id without text (control token,
+ * hole, padding) has an empty range.  `max_bytes`: budget of the tables shared by all programs
+ * (when it is passed, later programs get fresh tables; one program that needs more than all of it
+ * gets GLK_ERR_LIMIT). */
+glk_status glk_vocab_new(const uint8_t *bytes, const uint64_t *offsets, uint32_t size,
+                         const uint32_t *end_ids, size_t end_count, uint64_t max_bytes,
+                         glk_vocab **out, glk_error *err);
+void glk_vocab_retain(glk_vocab *self);
+void glk_vocab_release(glk_vocab *self);
+void glk_vocab_get_stats(glk_vocab *self, glk_vocab_stats *out);
+/* Bytes that have a token of their own, as a set of 256 bits. */
+void glk_vocab_reachable(const glk_vocab *self, uint64_t *bits);
+
+/* ---------------------------------------------------------------- programs */
+typedef struct glk_limits {
+    uint64_t program_bytes; /* configurations and masks of one program */
+    uint64_t steps;         /* work of one call: derivatives, closures, trie nodes */
+} glk_limits;
+
+typedef struct glk_program_stats {
+    uint64_t bytes;          /* memory of the program's tables now */
+    uint64_t nodes;          /* program nodes */
+    uint64_t configurations; /* made since the program was compiled */
+    uint64_t continuations;
+    uint64_t masks;          /* computed (misses) */
+    uint64_t walks;          /* tries walked for them */
+    uint64_t visited;        /* trie nodes visited in those walks */
+    uint64_t epochs;         /* times that the tables were dropped because the budget was full */
+} glk_program_stats;
+
+/* Compiles.  GLK_ERR_UNSATISFIABLE if no sentence is left. */
+glk_status glk_program_new(glk_vocab *vocab, glk_grammar *grammar, const glk_limits *limits,
+                           glk_program **out, glk_error *err);
+void glk_program_retain(glk_program *self);
+void glk_program_release(glk_program *self);
+void glk_program_get_stats(glk_program *self, glk_program_stats *out);
+/* The flat program as text, for people and golden tests. */
+glk_status glk_program_dump(glk_program *self, char *buffer, size_t capacity, size_t *needed,
+                            glk_error *err);
+
+/* ---------------------------------------------------------------- matchers */
+glk_status glk_matcher_new(glk_program *program, glk_matcher **out, glk_error *err);
+void glk_matcher_release(glk_matcher *self);
+glk_status glk_matcher_fork(const glk_matcher *self, glk_matcher **out, glk_error *err);
+
+/* *out = whether the token may come next; if not, nothing changes. */
+glk_status glk_matcher_accept_token(glk_matcher *self, uint32_t token, bool *out, glk_error *err);
+/* The same for text, as one step. */
+glk_status glk_matcher_accept_bytes(glk_matcher *self, const uint8_t *bytes, size_t count,
+                                    bool *out, glk_error *err);
+/* How many of these tokens could be accepted one after the other; changes nothing. */
+glk_status glk_matcher_validate_tokens(glk_matcher *self, const uint32_t *tokens, size_t count,
+                                       size_t *out, glk_error *err);
+/* Undoes the last `steps` accepts.  GLK_ERR_ARGUMENT if there are fewer. */
+glk_status glk_matcher_rollback(glk_matcher *self, size_t steps, glk_error *err);
+size_t glk_matcher_steps(const glk_matcher *self); /* accepts that can be undone */
+glk_status glk_matcher_can_end(glk_matcher *self, bool *out, glk_error *err);
+/* True after an end id, and, where nothing can follow a sentence, at its end if there is no end id. */
+glk_status glk_matcher_is_terminated(glk_matcher *self, bool *out, glk_error *err);
+/* The bytes that must come next, at most `capacity` of them. */
+glk_status glk_matcher_forced_bytes(glk_matcher *self, uint8_t *buffer, size_t capacity,
+                                    size_t *count, glk_error *err);
+/* Writes the mask: `words` 32-bit words, at least ceil(size / 32); further words are cleared.
+ * GLK_ERR_STATE after an end id. */
+glk_status glk_matcher_fill(glk_matcher *self, uint32_t *mask, size_t words, glk_error *err);
+/* The same by the general walk, without any table of masks; what tests compare with. */
+glk_status glk_matcher_fill_by_walk(glk_matcher *self, uint32_t *mask, size_t words,
+                                    glk_error *err);
+/* One call for many rows: matcher i writes masks + i * stride.  statuses[i] says how row i went;
+ * the call fails with the first failing row's status and err->row. */
+glk_status glk_matchers_fill(glk_matcher *const *matchers, size_t count, uint32_t *masks,
+                             size_t stride, size_t words, uint32_t threads, glk_status *statuses,
+                             glk_error *err);
+
+/* ---------------------------------------------------------------- logits */
+typedef enum glk_dtype { GLK_FLOAT32 = 0, GLK_FLOAT16 = 1, GLK_BFLOAT16 = 2, GLK_FLOAT64 = 3 } glk_dtype;
+
+/* Sets logits[row][id] to minus infinity where the mask's bit is clear, and where id >= 32 * words.
+ * Strides in items. */
+void glk_logits_apply(void *logits, glk_dtype dtype, size_t rows, size_t columns, size_t stride,
+                      const uint32_t *masks, size_t words, size_t mask_stride);
+/* Which kernel runs: "avx512", "avx2", "portable". `force` (NULL: automatic) chooses one for tests; false if
+ * this machine cannot run it. */
+const char *glk_logits_kernel(void);
+bool glk_logits_force_kernel(const char *name);
+
+/* Test hook: the count-th allocation from now fails (negative: never). */
+void glk_test_fail_allocation(int64_t count);
+
+#endif

@@ -1,0 +1,323 @@
+/* terminal.c -- see terminal.h. */
+#include "terminal.h"
+
+/* ------------------------------------------------------------------ registry */
+
+static glk_status add_label_set(glk_terminals *self, const uint32_t *labels, uint32_t count,
+                                uint32_t *out, glk_error *err) {
+    void *copy;
+    GLK_TRY(glk_arena_take(&self->arena, count * sizeof(uint32_t), &copy, err));
+    if (count > 0) {
+        memcpy(copy, labels, count * sizeof(uint32_t));
+    }
+    uint32_t id = 0;
+    GLK_TRY(glk_table_add(&self->label_sets, &id, err));
+    *(glk_label_set *)glk_table_at(&self->label_sets, id) =
+        (glk_label_set){.labels = copy, .count = count};
+    *out = id;
+    return GLK_OK;
+}
+
+static void destroy(glk_terminals *self) {
+    glk_exprs_destroy(&self->exprs);
+    glk_arena_free(&self->arena);
+    glk_table_free(&self->states);
+    glk_table_free(&self->label_sets);
+    glk_vec_free(&self->labels);
+    glk_vec_free(&self->map);
+    glk_exprs_release(self->imported);
+    (void)pthread_mutex_destroy(&self->lock);
+    glk_release(NULL, self, sizeof *self);
+}
+
+static glk_status create(const glk_vocab *vocab, glk_terminals **out, glk_error *err) {
+    void *memory;
+    GLK_TRY(glk_alloc(NULL, sizeof(glk_terminals), &memory, err));
+    glk_terminals *self = memory;
+    glk_status status = glk_exprs_init(&self->exprs, "vocabulary_bytes", vocab->terminals_budget,
+                                       &vocab->reachable, err);
+    if (status != GLK_OK) {
+        glk_release(NULL, self, sizeof *self);
+        return status;
+    }
+    self->vocab = vocab;
+    glk_account_init(&self->account, "vocabulary_bytes", vocab->terminals_budget);
+    glk_arena_init(&self->arena, &self->account);
+    glk_table_init(&self->states, &self->account, sizeof(glk_state));
+    glk_table_init(&self->label_sets, &self->account, sizeof(glk_label_set));
+    glk_vec_init(&self->labels, &self->account, sizeof(uint32_t));
+    glk_vec_init(&self->map, &self->account, sizeof(uint32_t));
+    (void)pthread_mutex_init(&self->lock, NULL);
+    atomic_init(&self->references, 1);
+    uint32_t id;
+    status = add_label_set(self, NULL, 0, &id, err);
+    if (status == GLK_OK) {
+        status = add_label_set(self, NULL, 0, &id, err);
+    }
+    if (status != GLK_OK) {
+        destroy(self);
+        return status;
+    }
+    *out = self;
+    return GLK_OK;
+}
+
+uint64_t glk_terminals_bytes(const glk_terminals *self) {
+    return atomic_load_explicit(&self->account.used, memory_order_relaxed) +
+           atomic_load_explicit(&self->exprs.account.used, memory_order_relaxed);
+}
+
+glk_status glk_terminals_acquire(glk_vocab *vocab, glk_terminals **out, glk_error *err) {
+    glk_status status = GLK_OK;
+    (void)pthread_mutex_lock(&vocab->lock);
+    glk_terminals *current = vocab->terminals;
+    bool full = current != NULL && vocab->terminals_budget != 0 &&
+                glk_terminals_bytes(current) > vocab->terminals_budget / 2;
+    if (current == NULL || full) {
+        glk_terminals *fresh;
+        status = create(vocab, &fresh, err);
+        if (status == GLK_OK) {
+            glk_terminals_release(current);
+            vocab->terminals = fresh;
+        }
+    }
+    if (status == GLK_OK) {
+        atomic_fetch_add(&vocab->terminals->references, 1);
+        *out = vocab->terminals;
+    }
+    (void)pthread_mutex_unlock(&vocab->lock);
+    return status;
+}
+
+void glk_terminals_release(glk_terminals *self) {
+    if (self != NULL && atomic_fetch_sub(&self->references, 1) == 1) {
+        destroy(self);
+    }
+}
+
+glk_status glk_terminals_import(glk_terminals *self, glk_exprs *from, uint32_t expr, uint32_t *out,
+                                glk_error *err) {
+    if (self->imported != from) {
+        glk_exprs_retain(from);
+        glk_exprs_release(self->imported);
+        self->imported = from;
+        self->map.count = 0;
+    }
+    (void)pthread_mutex_lock(&from->lock);
+    glk_status status = glk_expr_import(&self->exprs, from, expr, &self->map, out, err);
+    (void)pthread_mutex_unlock(&from->lock);
+    return status;
+}
+
+/* ------------------------------------------------------------------ states */
+
+/* The label sets number a few dozen, so a linear search will do; most are NONE or PLAIN. */
+static glk_status find_label_set(glk_terminals *self, uint32_t expr, uint32_t *out,
+                                 glk_error *err) {
+    const glk_expr *e = glk_expr_at(&self->exprs, expr);
+    if ((e->flags & GLK_NULLABLE) == 0) {
+        *out = GLK_LABELS_NONE;
+        return GLK_OK;
+    }
+    if ((e->flags & GLK_TAGGED) == 0) {
+        *out = GLK_LABELS_PLAIN;
+        return GLK_OK;
+    }
+    self->labels.count = 0;
+    GLK_TRY(glk_expr_labels(&self->exprs, expr, &self->labels, err));
+    uint32_t *labels = GLK_VEC_U32(&self->labels);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < self->labels.count; i++) { /* insertion sort, without duplicates */
+        uint32_t label = labels[i], at = count;
+        while (at > 0 && labels[at - 1] > label) {
+            at--;
+        }
+        if (at == 0 || labels[at - 1] != label) {
+            memmove(labels + at + 1, labels + at, (count - at) * sizeof *labels);
+            labels[at] = label;
+            count++;
+        }
+    }
+    for (uint32_t id = GLK_LABELS_PLAIN + 1; id < self->label_sets.count; id++) {
+        const glk_label_set *set = glk_label_set_at(self, id);
+        if (set->count == count && memcmp(set->labels, labels, count * sizeof *labels) == 0) {
+            *out = id;
+            return GLK_OK;
+        }
+    }
+    return add_label_set(self, labels, count, out, err);
+}
+
+glk_status glk_terminals_state(glk_terminals *self, uint32_t expr, uint32_t *out, glk_error *err) {
+    glk_expr *e = glk_table_at(&self->exprs.exprs, expr);
+    if (e->state != GLK_NONE) {
+        *out = e->state;
+        return GLK_OK;
+    }
+    uint32_t labels, id = 0;
+    GLK_TRY(find_label_set(self, expr, &labels, err));
+    GLK_TRY(glk_table_add(&self->states, &id, err));
+    glk_state *state = glk_state_at(self, id);
+    state->expr = expr;
+    state->labels = labels;
+    state->base = GLK_NONE;
+    e->state = id;
+    *out = id;
+    return GLK_OK;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+typedef struct sketch { /* a row while it is being built: targets by byte */
+    uint32_t target[256];
+    glk_bytes live;
+} sketch;
+
+/* The state after `byte`, or GLK_NONE. */
+static glk_status step(glk_terminals *self, uint32_t expr, uint8_t byte, uint64_t *steps,
+                       uint32_t *out, glk_error *err) {
+    uint32_t next;
+    bool empty;
+    if (*steps == 0) {
+        return glk_fail_limit(err, "steps", 1, 0);
+    }
+    (*steps)--;
+    GLK_TRY(glk_expr_derive(&self->exprs, expr, byte, &next, err));
+    GLK_TRY(glk_expr_is_empty(&self->exprs, next, steps, &empty, err));
+    if (empty) {
+        *out = GLK_NONE;
+        return GLK_OK;
+    }
+    return glk_terminals_state(self, next, out, err);
+}
+
+static void put(sketch *draft, uint8_t byte, uint32_t target) {
+    if (target != GLK_NONE) {
+        draft->target[byte] = target;
+        glk_bytes_add(&draft->live, byte);
+    }
+}
+
+/* Steps by every byte of `bytes`, one derivative a class. */
+static glk_status step_all(glk_terminals *self, uint32_t expr, const glk_bytes *bytes,
+                           uint64_t *steps, sketch *draft, glk_error *err) {
+    if (glk_bytes_count(bytes) == 1) { /* literals: no need to find classes */
+        uint32_t word = 0, target;
+        while (bytes->word[word] == 0) {
+            word++;
+        }
+        uint8_t byte = (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bytes->word[word]));
+        GLK_TRY(step(self, expr, byte, steps, &target, err));
+        put(draft, byte, target);
+        return GLK_OK;
+    }
+    uint8_t class_of[256];
+    bool done[256] = {false};
+    uint32_t target_of[256];
+    uint32_t classes;
+    glk_expr_partition(&self->exprs, expr, class_of, &classes);
+    for (uint32_t b = 0; b < 256; b++) {
+        if (!glk_bytes_has(bytes, (uint8_t)b)) {
+            continue;
+        }
+        uint8_t class = class_of[b];
+        if (!done[class]) {
+            GLK_TRY(step(self, expr, (uint8_t)b, steps, &target_of[class], err));
+            done[class] = true;
+        }
+        put(draft, (uint8_t)b, target_of[class]);
+    }
+    return GLK_OK;
+}
+
+static glk_status pack(glk_terminals *self, const sketch *draft, const glk_row **out,
+                       glk_error *err) {
+    uint32_t count = glk_bytes_count(&draft->live);
+    void *memory;
+    GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_row) + count * sizeof(uint32_t), &memory, err));
+    glk_row *row = memory;
+    row->live = draft->live;
+    row->count = count;
+    uint32_t rank = 0;
+    for (uint32_t word = 0; word < 4; word++) {
+        row->before[word] = (uint8_t)rank;
+        for (uint64_t bits = draft->live.word[word]; bits != 0; bits &= bits - 1) {
+            row->target[rank++] = draft->target[word * 64 + (uint32_t)__builtin_ctzll(bits)];
+        }
+    }
+    *out = row;
+    return GLK_OK;
+}
+
+static void copy_targets(const glk_row *from, const glk_bytes *except, sketch *draft) {
+    uint32_t rank = 0;
+    for (uint32_t word = 0; word < 4; word++) {
+        for (uint64_t bits = from->live.word[word]; bits != 0; bits &= bits - 1, rank++) {
+            uint8_t byte = (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bits));
+            if (!glk_bytes_has(except, byte)) {
+                put(draft, byte, from->target[rank]);
+            }
+        }
+    }
+}
+
+/* Gives the state its base, if it has one worth having. */
+static glk_status find_base(glk_terminals *self, glk_state *state, uint64_t *steps,
+                            glk_error *err) {
+    uint32_t base, base_state;
+    glk_bytes differs;
+    bool empty;
+    GLK_TRY(glk_expr_base(&self->exprs, state->expr, &base, &differs, err));
+    if (base == state->expr) {
+        return GLK_OK;
+    }
+    GLK_TRY(glk_expr_is_empty(&self->exprs, base, steps, &empty, err));
+    if (empty) {
+        return GLK_OK;
+    }
+    void *memory;
+    GLK_TRY(glk_arena_take(&self->arena, sizeof differs, &memory, err));
+    GLK_TRY(glk_terminals_state(self, base, &base_state, err));
+    if (glk_state_at(self, base_state)->labels == state->labels) {
+        memcpy(memory, &differs, sizeof differs);
+        state->differs = memory;
+        state->base = base_state;
+    }
+    return GLK_OK;
+}
+
+static glk_status draft_row(glk_terminals *self, glk_state *state, uint64_t *steps, sketch *draft,
+                            glk_error *err) {
+    glk_bytes bytes = glk_expr_at(&self->exprs, state->expr)->first;
+    bytes = glk_bytes_and(bytes, self->exprs.alphabet);
+    draft->live = (glk_bytes){{0}};
+    GLK_TRY(find_base(self, state, steps, err));
+    if (state->base != GLK_NONE) {
+        const glk_row *base_row;
+        /* Bases of bases get simpler each time, so this ends after a few levels. */
+        GLK_TRY(glk_terminals_build_row(self, state->base, steps, &base_row, err));
+        copy_targets(base_row, state->differs, draft);
+        bytes = glk_bytes_and(bytes, *state->differs);
+    }
+    return glk_bytes_empty(&bytes) ? GLK_OK
+                                   : step_all(self, state->expr, &bytes, steps, draft, err);
+}
+
+glk_status glk_terminals_build_row(glk_terminals *self, uint32_t id, uint64_t *steps,
+                                   const glk_row **out, glk_error *err) {
+    glk_state *state = glk_state_at(self, id);
+    const glk_row *row = atomic_load_explicit(&state->row, memory_order_acquire);
+    if (row == NULL) {
+        sketch draft;
+        uint32_t base = self->exprs.scratch.count;
+        glk_status status = draft_row(self, state, steps, &draft, err);
+        self->exprs.scratch.count = base;
+        if (status == GLK_OK) {
+            status = pack(self, &draft, &row, err);
+        }
+        GLK_TRY(status);
+        atomic_store_explicit(&state->row, row, memory_order_release);
+    }
+    *out = row;
+    return GLK_OK;
+}

@@ -1,0 +1,104 @@
+/* terminal.h -- terminals as lazily built DFAs, shared by every program of a vocabulary.
+ * Tested by tests/c/test_terminal.c.
+ *
+ * A state is an expression of the registry's store; stepping it by a byte is taking a derivative.
+ * Because expressions are hash-consed, two grammars that hold the same piece (a JSON string, a
+ * number) meet in the same states and share their rows and token sets.
+ *
+ *     row of q:   live bytes | targets, one per live byte in byte order
+ *
+ * `live` is exact: a byte is live only if the target can still reach acceptance over the bytes
+ * that the vocabulary can spell.  Rows are built whole, on first use, by byte class; a state with
+ * a simpler base (glk_expr_base) copies the base's targets but for the few bytes where they differ.
+ *
+ * Epochs      A registry over its byte budget serves the programs that hold it but takes no new
+ *             ones: the vocabulary starts another, and the old one goes with its last program.
+ * Threads     `lock` guards growth.  Rows and spans are published with release stores and read
+ *             without the lock; states never move.
+ */
+#ifndef GLK_TERMINAL_H
+#define GLK_TERMINAL_H
+
+#include "expr.h"
+#include "vocab.h"
+
+enum { GLK_LABELS_NONE = 0, GLK_LABELS_PLAIN = 1 }; /* not accepting; accepting without a label */
+
+typedef struct glk_row {
+    glk_bytes live;
+    uint8_t before[4]; /* live bytes in the words before word i */
+    uint32_t count;    /* live bytes */
+    uint32_t target[]; /* state by rank of the byte */
+} glk_row;
+
+struct glk_span; /* span.h: the tokens that stay inside, and those that leave */
+
+typedef struct glk_state {
+    uint32_t expr;
+    uint32_t labels;                        /* id of the label set with which it accepts */
+    uint32_t base;                          /* state that agrees outside `differs`, or GLK_NONE */
+    _Atomic(const glk_row *) row;           /* NULL until built */
+    _Atomic(const struct glk_span *) span;  /* NULL until built */
+    const glk_bytes *differs;               /* with `base`, else NULL */
+} glk_state;
+
+typedef struct glk_label_set {
+    const uint32_t *labels; /* sorted */
+    uint32_t count;
+} glk_label_set;
+
+typedef struct glk_terminals {
+    const glk_vocab *vocab; /* borrowed: programs keep the vocabulary alive */
+    glk_account account;
+    glk_arena arena;
+    glk_exprs exprs;
+    glk_table states;      /* glk_state */
+    glk_table label_sets;  /* glk_label_set */
+    glk_vec labels;        /* u32 scratch */
+    glk_exprs *imported;   /* the store that `map` belongs to, retained; or NULL */
+    glk_vec map;           /* u32 per expression of `imported` */
+    pthread_mutex_t lock;
+    _Atomic uint32_t references;
+} glk_terminals;
+
+/* The vocabulary's current registry, or a fresh one if that is over half its budget; retained for
+ * the caller. */
+glk_status glk_terminals_acquire(glk_vocab *vocab, glk_terminals **out, glk_error *err);
+void glk_terminals_release(glk_terminals *self);
+/* Bytes held. */
+uint64_t glk_terminals_bytes(const glk_terminals *self);
+
+static inline glk_state *glk_state_at(const glk_terminals *self, uint32_t id) {
+    return (glk_state *)glk_table_at(&self->states, id);
+}
+static inline const glk_label_set *glk_label_set_at(const glk_terminals *self, uint32_t id) {
+    return (const glk_label_set *)glk_table_at(&self->label_sets, id);
+}
+
+/* ---- with the lock held ---- */
+/* The expression of a grammar's store in this one.  Takes the lock of `from` itself. */
+glk_status glk_terminals_import(glk_terminals *self, glk_exprs *from, uint32_t expr, uint32_t *out,
+                                glk_error *err);
+/* The state of an expression that is not empty. */
+glk_status glk_terminals_state(glk_terminals *self, uint32_t expr, uint32_t *out, glk_error *err);
+/* The row of a state, built if need be; `*steps` counts derivatives down. */
+glk_status glk_terminals_build_row(glk_terminals *self, uint32_t state, uint64_t *steps,
+                                   const glk_row **out, glk_error *err);
+
+/* ---- without the lock ---- */
+static inline const glk_row *glk_state_row(const glk_terminals *self, uint32_t state) {
+    return atomic_load_explicit(&glk_state_at(self, state)->row, memory_order_acquire);
+}
+/* The target of a live byte. */
+static inline uint32_t glk_row_target(const glk_row *row, uint8_t byte) {
+    uint64_t below = ((uint64_t)1 << (byte & 63)) - 1;
+    uint32_t rank = (uint32_t)row->before[byte >> 6] +
+                    (uint32_t)__builtin_popcountll(row->live.word[byte >> 6] & below);
+    return row->target[rank];
+}
+/* The target, or GLK_NONE where the byte is not live. */
+static inline uint32_t glk_row_step(const glk_row *row, uint8_t byte) {
+    return glk_bytes_has(&row->live, byte) ? glk_row_target(row, byte) : GLK_NONE;
+}
+
+#endif

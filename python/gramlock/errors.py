@@ -1,0 +1,148 @@
+"""Every error Gramlock raises, as one tree.
+
+::
+
+    GramlockError
+    ├── GrammarError                  a grammar that cannot be used; lists every place
+    │   ├── InvalidSchemaError        not a JSON Schema (a ``type`` that is no type, a dangling ``$ref``)
+    │   ├── UnsupportedSchemaError    a JSON Schema keyword that this version does not enforce
+    │   ├── UnsatisfiableError        nothing can satisfy it
+    │   └── GrammarSyntaxError        text that does not parse (line and column)
+    ├── VocabularyError               a tokenizer that cannot be read
+    ├── LimitError                    a budget was passed: which one, how much was asked
+    ├── MatcherError                  a sequence that cannot go on: row, step, reason
+    ├── SerializationError            bytes that are damaged or foreign
+    └── MissingDependencyError        an optional package is needed; says how to install it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "GrammarError",
+    "GrammarSyntaxError",
+    "GramlockError",
+    "InvalidSchemaError",
+    "LimitError",
+    "MatcherError",
+    "MissingDependencyError",
+    "Place",
+    "SerializationError",
+    "UnsatisfiableError",
+    "UnsupportedSchemaError",
+    "VocabularyError",
+]
+
+
+class GramlockError(Exception):
+    """Base of all errors raised by this package."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One thing that is wrong, and where.
+
+    Attributes:
+        message: What is wrong, one line.
+        pointer: JSON pointer into the schema (RFC 6901), ``""`` for its root; None where the
+            source is text.
+        line: 1-based line in the source text, or None.
+        column: 1-based column, in characters, or None.
+    """
+
+    message: str
+    pointer: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        if self.pointer is not None:
+            return f"#{self.pointer}: {self.message}"
+        if self.line is not None:
+            return f"line {self.line}, column {self.column}: {self.message}"
+        return self.message
+
+
+class GrammarError(GramlockError):
+    """A grammar that cannot be used.
+
+    Attributes:
+        places: Everything that is wrong, in source order; never empty.
+    """
+
+    def __init__(self, places: str | Place | Sequence[Place]) -> None:
+        if isinstance(places, str):
+            places = Place(places)
+        if isinstance(places, Place):
+            places = [places]
+        self.places: tuple[Place, ...] = tuple(places)
+        super().__init__("; ".join(str(place) for place in self.places))
+
+
+class InvalidSchemaError(GrammarError):
+    """The document is not a JSON Schema of its dialect."""
+
+
+class UnsupportedSchemaError(GrammarError):
+    """The schema uses keywords that cannot be enforced; every one is listed."""
+
+
+class UnsatisfiableError(GrammarError):
+    """No text satisfies the grammar (that the vocabulary can spell)."""
+
+
+class GrammarSyntaxError(GrammarError):
+    """The text of a regular expression or grammar does not parse."""
+
+
+class VocabularyError(GramlockError):
+    """A tokenizer or token list that cannot be read."""
+
+
+class LimitError(GramlockError):
+    """A budget was passed.
+
+    Attributes:
+        budget: Name of the budget, as in :class:`gramlock.Limits`.
+        asked: How much was wanted.
+        limit: How much the budget allows.
+    """
+
+    def __init__(self, budget: str, asked: int, limit: int) -> None:
+        self.budget, self.asked, self.limit = budget, asked, limit
+        super().__init__(f"the budget {budget} allows {limit:,}, but {asked:,} were needed")
+
+
+class MatcherError(GramlockError):
+    """A sequence that cannot go on.
+
+    Attributes:
+        row: Row of the batch, or None for a single sequence.
+        step: How many steps the sequence had taken, or None.
+        reason: Why, one line.
+    """
+
+    def __init__(self, reason: str, row: int | None = None, step: int | None = None) -> None:
+        self.reason, self.row, self.step = reason, row, step
+        where = [f"row {row}"] if row is not None else []
+        where += [f"step {step}"] if step is not None else []
+        super().__init__(f"{', '.join(where)}: {reason}" if where else reason)
+
+
+class SerializationError(GramlockError):
+    """Serialised bytes that are damaged, foreign or of another version."""
+
+
+class MissingDependencyError(GramlockError, ImportError):
+    """An optional package is not installed.
+
+    Attributes:
+        package: The package that could not be imported.
+        extra: The extra of ``gramlock`` that brings it.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"{package} is not installed; pip install 'gramlock[{extra}]'")
