@@ -57,7 +57,9 @@ MAX_FILE = 800
 MAX_FUNCTION = 80
 LONG_FUNCTIONS: set[str] = set()
 
-MARKS = re.compile("|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "NotImpl" + "ementedError"]))
+MARKS = re.compile(
+    "|".join(["TO" + "DO", "FIX" + "ME", r"\bX" + r"XX\b", "NotImpl" + "ementedError"])
+)
 NAMES = re.compile("_im" + r"pl\b|\but" + r"ils\b")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'')
@@ -102,9 +104,9 @@ def c_functions(text: str) -> Iterator[tuple[str, int]]:
         if line.startswith("#"):
             continue
         if depth == 0 and "{" in line:
-            found = re.search(
-                r"(\w+)\s*\([^{}]*\{", " ".join(lines[max(0, number - 5) : number + 1])
-            )
+            window = " ".join(lines[max(0, number - 5) : number + 1])
+            head = re.split(r"[;}]", window[: window.rindex("{")])[-1] + "{"
+            found = re.search(r"(\w+)\s*\([^{}]*\{", head)
             start, opening = number, found.group(1) if found and ")" in line else ""
         depth += line.count("{") - line.count("}")
         if depth == 0 and "}" in line and opening:
@@ -238,8 +240,11 @@ def test_names_in_comments_exist(path: Path) -> None:
 
 @pytest.mark.parametrize("stage", sorted({path.stem for path in CSRC.glob("*.c")} - {"api"}))
 def test_every_stage_names_its_test(stage: str) -> None:
-    pair = [CSRC / f"{stage}.h", CSRC / f"{stage}.c"]
-    assert any("Tested by " in read(path) for path in pair if path.is_file())
+    first = COMMENT.match(read(CSRC / f"{stage}.c"))
+    assert first
+    headers = re.findall(r"\b([a-z]\w*\.h)\b", first.group())  # "see expr.h"
+    places = [CSRC / file for file in (f"{stage}.c", f"{stage}.h", *headers)]
+    assert any("Tested by " in read(path) for path in places if path.is_file())
 
 
 @pytest.mark.parametrize("public", gramlock.__all__)
