@@ -21,10 +21,10 @@ CSRC = ROOT / "csrc"
 PACKAGE = ROOT / "python" / "gramlock"
 
 C_LEVELS = [
-    ["gramlock", "common", "arena", "vec", "hash", "bitmask"],
+    ["gramlock", "common", "text", "arena", "vec", "hash", "bitmask"],
     ["trie", "vocab"],
-    ["expr", "derive", "charset"],
-    ["grammar", "code", "rewrite", "terminal"],
+    ["expr", "derive", "strip", "charset"],
+    ["terminal", "span", "grammar", "code", "rewrite"],
     ["object", "parser"],
     ["mask", "cache"],
     ["program", "matcher", "batch", "logits"],
