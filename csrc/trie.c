@@ -215,12 +215,12 @@ static void fill(const entry *entries, const shape *size, uint32_t *path, glk_tr
     nodes[next] = (glk_trie_node){.skip = next, .first = size->tokens};
 }
 
-static void index_children(glk_trie *trie) {
+void glk_trie_index_root(const glk_trie *self, uint32_t child[256]) {
     for (uint32_t b = 0; b < 256; b++) {
-        trie->child[b] = GLK_NONE;
+        child[b] = GLK_NONE;
     }
-    for (uint32_t i = 1; i < trie->count; i = trie->nodes[i].skip) {
-        trie->child[trie->nodes[i].byte] = i;
+    for (uint32_t i = 1; i < self->count; i = self->nodes[i].skip) {
+        child[self->nodes[i].byte] = i;
     }
 }
 
@@ -249,7 +249,6 @@ static glk_status build(glk_trie_item *items, uint32_t count, glk_arena *scratch
     out->tokens = tokens;
     out->count = size.nodes;
     out->token_count = size.tokens;
-    index_children(out);
     return GLK_OK;
 }
 

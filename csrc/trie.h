@@ -26,7 +26,6 @@ typedef struct glk_trie {
     const glk_trie_node *nodes; /* count + 1 of them */
     const uint32_t *tokens;
     uint32_t count, token_count;
-    uint32_t child[256]; /* the root's child by byte, or GLK_NONE */
 } glk_trie;
 
 /* One text to put in: `text` may be empty (then the id sits at the root). */
@@ -34,6 +33,9 @@ typedef struct glk_trie_item {
     const uint8_t *text;
     uint32_t length, id;
 } glk_trie_item;
+
+/* child[b] = the root's child with byte b, or GLK_NONE. */
+void glk_trie_index_root(const glk_trie *self, uint32_t child[256]);
 
 /* Sorts `items` (by text, then id) and builds; equal (text, id) pairs are kept once.
  * GLK_ERR_LIMIT for a text over 65,535 bytes. */

@@ -1,0 +1,563 @@
+/* span.c -- see span.h.  Two roads to a span: a walk of the whole trie from the state, and a walk
+ * of the places where the state and a simpler one (its base) come apart.  The second is tried first
+ * and given up when the differences grow past a few thousand tokens. */
+#include "span.h"
+
+enum {
+    MERGE_AT_MOST = 8192,   /* rests of tokens worth merging into tries */
+    DIFFER_AT_MOST = 4096,  /* tokens in which a state may differ from its base */
+    BOUND_AT_LEAST = 8      /* smallest repeat bound worth lifting */
+};
+
+typedef struct exit_item { /* the rest of one token */
+    uint32_t labels, id, from; /* `from`: bytes of the token before the rest */
+} exit_item;
+
+typedef struct work {
+    glk_terminals *terminals;
+    const glk_trie *trie;
+    uint64_t *steps;
+    glk_error *err;
+    glk_vec ones, twos;          /* u32: states by depth, of the state and of its base */
+    glk_vec plus, minus, moved;  /* u32 */
+    glk_vec roots;               /* glk_exit_root */
+    glk_vec items;               /* exit_item */
+} work;
+
+static void open_work(work *self, glk_terminals *terminals, uint64_t *steps, glk_error *err) {
+    *self = (work){
+        .terminals = terminals, .trie = &terminals->vocab->trie, .steps = steps, .err = err};
+    glk_vec *ids[] = {&self->ones, &self->twos, &self->plus, &self->minus, &self->moved};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        glk_vec_init(ids[i], NULL, sizeof(uint32_t));
+    }
+    glk_vec_init(&self->roots, NULL, sizeof(glk_exit_root));
+    glk_vec_init(&self->items, NULL, sizeof(exit_item));
+}
+
+static void close_work(work *self) {
+    glk_vec *all[] = {&self->ones,  &self->twos,  &self->plus, &self->minus,
+                      &self->moved, &self->roots, &self->items};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        glk_vec_free(all[i]);
+    }
+}
+
+static glk_status count_steps(work *self, uint64_t steps) {
+    if (*self->steps < steps) {
+        return glk_fail_limit(self->err, "steps", steps, *self->steps);
+    }
+    *self->steps -= steps;
+    return GLK_OK;
+}
+
+static glk_status row_of(work *self, uint32_t state, const glk_row **out) {
+    const glk_row *row = glk_state_row(self->terminals, state);
+    if (GLK_LIKELY(row != NULL)) {
+        *out = row;
+        return GLK_OK;
+    }
+    return glk_terminals_build_row(self->terminals, state, self->steps, out, self->err);
+}
+
+static glk_status step(work *self, uint32_t state, uint8_t byte, uint32_t *out) {
+    *out = GLK_NONE;
+    if (state != GLK_NONE) {
+        const glk_row *row;
+        GLK_TRY(row_of(self, state, &row));
+        *out = glk_row_step(row, byte);
+    }
+    return GLK_OK;
+}
+
+static uint32_t labels_of(const work *self, uint32_t state) {
+    return state == GLK_NONE ? GLK_LABELS_NONE : glk_state_at(self->terminals, state)->labels;
+}
+
+/* The ids strictly below a node: [*begin, *end) in trie->tokens. */
+static void ids_below(const glk_trie *trie, uint32_t node, uint32_t *begin, uint32_t *end) {
+    *begin = trie->nodes[node + 1].first;
+    *end = trie->nodes[trie->nodes[node].skip].first;
+}
+
+static bool tokens_have(const glk_tokens *set, uint32_t id) {
+    if (set->dense != NULL && glk_mask_has(set->dense, id)) {
+        return !glk_ids_have(set->minus, set->minus_count, id);
+    }
+    return glk_ids_have(set->plus, set->plus_count, id);
+}
+
+/* ------------------------------------------------------------------ exits */
+
+/* Groups items by label set; within a group the trie sorts. */
+static void sort_items(exit_item *items, uint32_t count) {
+    uint32_t gap = 1;
+    while (gap < count / 3) {
+        gap = 3 * gap + 1;
+    }
+    for (; gap > 0; gap /= 3) {
+        for (uint32_t i = gap; i < count; i++) {
+            exit_item item = items[i];
+            uint32_t j = i;
+            for (; j >= gap && items[j - gap].labels > item.labels; j -= gap) {
+                items[j] = items[j - gap];
+            }
+            items[j] = item;
+        }
+    }
+}
+
+static glk_status merge_group(work *self, const exit_item *items, uint32_t count, glk_exits *out) {
+    const glk_vocab *vocab = self->terminals->vocab;
+    void *memory;
+    GLK_TRY(glk_alloc(NULL, count * sizeof(glk_trie_item), &memory, self->err));
+    glk_trie_item *rests = memory;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length;
+        const uint8_t *text = glk_vocab_text(vocab, items[i].id, &length);
+        rests[i] = (glk_trie_item){.text = text + items[i].from,
+                                   .length = (uint32_t)length - items[i].from,
+                                   .id = items[i].id};
+    }
+    out->labels = items[0].labels;
+    glk_status status =
+        glk_trie_build(rests, count, &self->terminals->arena, &out->trie, self->err);
+    glk_release(NULL, memory, count * sizeof(glk_trie_item));
+    return status;
+}
+
+static glk_status merge_exits(work *self, glk_span *span) {
+    exit_item *items = self->items.data;
+    uint32_t count = self->items.count, groups = 0;
+    if (count == 0) {
+        return GLK_OK;
+    }
+    sort_items(items, count);
+    for (uint32_t i = 0; i < count; i++) {
+        groups += i == 0 || items[i].labels != items[i - 1].labels;
+    }
+    void *memory;
+    GLK_TRY(glk_arena_take(&self->terminals->arena, groups * sizeof(glk_exits), &memory,
+                           self->err));
+    glk_exits *exits = memory;
+    uint32_t group = 0;
+    for (uint32_t i = 0; i < count;) {
+        uint32_t end = i + 1;
+        while (end < count && items[end].labels == items[i].labels) {
+            end++;
+        }
+        GLK_TRY(merge_group(self, items + i, end - i, &exits[group++]));
+        i = end;
+    }
+    span->exits = exits;
+    span->exit_count = groups;
+    return GLK_OK;
+}
+
+static glk_status keep_roots(work *self, glk_span *span) {
+    void *memory;
+    size_t bytes = self->roots.count * sizeof(glk_exit_root);
+    GLK_TRY(glk_arena_take(&self->terminals->arena, bytes, &memory, self->err));
+    memcpy(memory, self->roots.data, bytes);
+    span->roots = memory;
+    span->root_count = self->roots.count;
+    return GLK_OK;
+}
+
+/* The rests below all roots of the tokens that are not interior; *few = false if too many. */
+static glk_status list_rests(work *self, const uint32_t *interior, bool *few) {
+    const glk_exit_root *roots = self->roots.data;
+    for (uint32_t r = 0; r < self->roots.count; r++) {
+        uint32_t begin, end;
+        ids_below(self->trie, roots[r].node, &begin, &end);
+        GLK_TRY(count_steps(self, end - begin));
+        for (uint32_t i = begin; i < end; i++) {
+            uint32_t id = self->trie->tokens[i];
+            if (glk_mask_has(interior, id)) {
+                continue;
+            }
+            exit_item item = {.labels = roots[r].labels,
+                              .id = id,
+                              .from = self->trie->nodes[roots[r].node].depth};
+            GLK_TRY(glk_vec_push(&self->items, &item, self->err));
+            if (self->items.count > MERGE_AT_MOST) {
+                *few = false;
+                return GLK_OK;
+            }
+        }
+    }
+    *few = true;
+    return GLK_OK;
+}
+
+/* ------------------------------------------------------------------ the whole trie */
+
+/* Walks everything from `state`: interior bits into `dense`, ends of the terminal into `roots`. */
+static glk_status walk_all(work *self, uint32_t state, uint32_t *dense) {
+    const glk_trie *trie = self->trie;
+    GLK_TRY(glk_vec_reserve(&self->ones, self->terminals->vocab->longest + 1, self->err));
+    uint32_t *states = GLK_VEC_U32(&self->ones);
+    states[0] = state;
+    uint32_t depth = 0; /* of the node whose children `row` steps to */
+    const glk_row *row;
+    GLK_TRY(row_of(self, state, &row));
+    uint64_t visited = 0;
+    for (uint32_t i = 1; i < trie->count;) {
+        const glk_trie_node *node = &trie->nodes[i];
+        if (node->depth != depth + 1) {
+            depth = node->depth - 1u;
+            GLK_TRY(row_of(self, states[depth], &row));
+        }
+        visited++;
+        if (!glk_bytes_has(&row->live, node->byte)) {
+            i = node->skip;
+            continue;
+        }
+        uint32_t target = glk_row_target(row, node->byte);
+        for (uint32_t t = node->first; t < trie->nodes[i + 1].first; t++) {
+            glk_mask_set(dense, trie->tokens[t]);
+        }
+        if (node->skip > i + 1) {
+            uint32_t labels = glk_state_at(self->terminals, target)->labels;
+            if (labels != GLK_LABELS_NONE) {
+                glk_exit_root root = {.labels = labels, .node = i};
+                GLK_TRY(glk_vec_push(&self->roots, &root, self->err));
+            }
+            depth++;
+            states[depth] = target;
+            GLK_TRY(row_of(self, target, &row));
+        }
+        i++;
+    }
+    return count_steps(self, visited);
+}
+
+static glk_status copy_ids(work *self, const glk_vec *ids, const uint32_t **out) {
+    void *memory;
+    GLK_TRY(glk_arena_take(&self->terminals->arena, ids->count * sizeof(uint32_t), &memory,
+                           self->err));
+    if (ids->count > 0) {
+        memcpy(memory, ids->data, ids->count * sizeof(uint32_t));
+    }
+    *out = memory;
+    return GLK_OK;
+}
+
+/* Dense sets that hold few tokens become lists. */
+static glk_status set_interior(work *self, uint32_t *dense, glk_tokens *out) {
+    uint32_t size = self->terminals->vocab->size;
+    uint32_t count = 0;
+    size_t words = glk_mask_words(size);
+    for (size_t i = 0; i < words; i++) {
+        count += (uint32_t)__builtin_popcount(dense[i]);
+    }
+    *out = (glk_tokens){0};
+    if (count > size / 64) {
+        void *memory;
+        GLK_TRY(glk_arena_take(&self->terminals->arena, words * sizeof(uint32_t), &memory,
+                               self->err));
+        memcpy(memory, dense, words * sizeof(uint32_t));
+        out->dense = memory;
+        return GLK_OK;
+    }
+    self->plus.count = 0;
+    for (size_t i = 0; i < words; i++) {
+        for (uint32_t bits = dense[i]; bits != 0; bits &= bits - 1) {
+            uint32_t id = (uint32_t)(i * 32) + (uint32_t)__builtin_ctz(bits);
+            GLK_TRY(glk_vec_push_u32(&self->plus, id, self->err));
+        }
+    }
+    out->plus_count = count;
+    return copy_ids(self, &self->plus, &out->plus);
+}
+
+static glk_status build_whole(work *self, uint32_t state, glk_span *span) {
+    size_t bytes = (glk_mask_words(self->terminals->vocab->size) + 1) * sizeof(uint32_t);
+    void *memory;
+    GLK_TRY(glk_alloc(NULL, bytes, &memory, self->err));
+    bool few = true;
+    glk_status status = walk_all(self, state, memory);
+    if (status == GLK_OK) {
+        status = set_interior(self, memory, &span->interior);
+    }
+    if (status == GLK_OK) {
+        status = list_rests(self, memory, &few);
+    }
+    if (status == GLK_OK) {
+        status = few ? merge_exits(self, span) : keep_roots(self, span);
+    }
+    glk_release(NULL, memory, bytes);
+    return status;
+}
+
+/* ------------------------------------------------------------------ differences from a base */
+
+typedef struct difference { /* what a walk of both states knows */
+    const glk_span *base;
+    bool lifted; /* the base lifts repeat bounds; else it agrees outside `differs` */
+    bool many;   /* too many tokens: give up */
+} difference;
+
+/* `state` with its finite repeat bounds lifted; itself where that changes nothing. */
+static glk_status lift(work *self, uint32_t state, uint32_t *out) {
+    glk_terminals *terminals = self->terminals;
+    uint32_t expr = glk_state_at(terminals, state)->expr;
+    GLK_TRY(glk_expr_unbounded(&terminals->exprs, expr, terminals->vocab->longest + 1, &expr,
+                               self->err));
+    return glk_terminals_state(terminals, expr, out, self->err);
+}
+
+static uint32_t least_bound(const work *self, uint32_t state) {
+    const glk_terminals *terminals = self->terminals;
+    return glk_expr_at(&terminals->exprs, glk_state_at(terminals, state)->expr)->least;
+}
+
+/* Whether both states do the same with everything below the node. */
+static glk_status agree_below(work *self, const difference *diff, const glk_trie_node *node,
+                              uint32_t one, uint32_t two, bool *out) {
+    *out = one == two;
+    if (*out || !diff->lifted || one == GLK_NONE || two == GLK_NONE ||
+        node->height >= least_bound(self, one)) {
+        return GLK_OK;
+    }
+    uint32_t lifted;
+    GLK_TRY(lift(self, one, &lifted));
+    *out = lifted == two;
+    return GLK_OK;
+}
+
+static glk_status move_range(work *self, difference *diff, uint32_t begin, uint32_t end) {
+    if (self->moved.count + (end - begin) > DIFFER_AT_MOST) {
+        diff->many = true;
+        return GLK_OK;
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        GLK_TRY(glk_vec_push_u32(&self->moved, self->trie->tokens[i], self->err));
+    }
+    return GLK_OK;
+}
+
+/* The state is dead where the base goes on: whatever the base keeps in the range is lost. */
+static glk_status lose_range(work *self, difference *diff, uint32_t begin, uint32_t end) {
+    GLK_TRY(move_range(self, diff, begin, end));
+    for (uint32_t i = begin; i < end && !diff->many; i++) {
+        uint32_t id = self->trie->tokens[i];
+        if (tokens_have(&diff->base->interior, id)) {
+            GLK_TRY(glk_vec_push_u32(&self->minus, id, self->err));
+        }
+    }
+    return GLK_OK;
+}
+
+/* One node at which the states differ; *deeper = whether its children need a look. */
+static glk_status differ_at(work *self, difference *diff, uint32_t at, uint32_t one, uint32_t two,
+                            bool *deeper) {
+    const glk_trie_node *node = &self->trie->nodes[at];
+    uint32_t own_end = self->trie->nodes[at + 1].first;
+    uint32_t begin, end;
+    ids_below(self->trie, at, &begin, &end);
+    *deeper = false;
+    if (one == GLK_NONE) {
+        return lose_range(self, diff, node->first, end);
+    }
+    for (uint32_t t = node->first; two == GLK_NONE && t < own_end; t++) {
+        GLK_TRY(glk_vec_push_u32(&self->plus, self->trie->tokens[t], self->err));
+    }
+    diff->many = diff->many || self->plus.count > DIFFER_AT_MOST;
+    if (labels_of(self, one) != labels_of(self, two)) {
+        GLK_TRY(move_range(self, diff, begin, end));
+    }
+    *deeper = node->skip > at + 1;
+    return GLK_OK;
+}
+
+/* Walks the nodes [begin, end), whose parent's states are known. */
+static glk_status walk_difference(work *self, difference *diff, uint32_t begin, uint32_t end) {
+    const glk_trie *trie = self->trie;
+    for (uint32_t i = begin; i < end && !diff->many;) {
+        const glk_trie_node *node = &trie->nodes[i];
+        uint32_t *ones = GLK_VEC_U32(&self->ones), *twos = GLK_VEC_U32(&self->twos);
+        uint32_t one, two;
+        bool same, deeper;
+        GLK_TRY(count_steps(self, 1));
+        GLK_TRY(step(self, ones[node->depth - 1], node->byte, &one));
+        GLK_TRY(step(self, twos[node->depth - 1], node->byte, &two));
+        GLK_TRY(agree_below(self, diff, node, one, two, &same));
+        if (same) {
+            i = node->skip;
+            continue;
+        }
+        GLK_TRY(differ_at(self, diff, i, one, two, &deeper));
+        ones[node->depth] = one;
+        twos[node->depth] = two;
+        i = deeper ? i + 1 : node->skip;
+    }
+    return GLK_OK;
+}
+
+static glk_status walk_from_root(work *self, difference *diff, const glk_state *state) {
+    if (diff->lifted) {
+        return walk_difference(self, diff, 1, self->trie->count);
+    }
+    for (uint32_t b = 0; b < 256 && !diff->many; b++) {
+        uint32_t node = self->terminals->vocab->root_child[b];
+        if (node != GLK_NONE && glk_bytes_has(state->differs, (uint8_t)b)) {
+            GLK_TRY(walk_difference(self, diff, node, self->trie->nodes[node].skip));
+        }
+    }
+    return GLK_OK;
+}
+
+static void sort_ids(glk_vec *ids) {
+    uint32_t *items = GLK_VEC_U32(ids);
+    uint32_t gap = 1, kept = 0;
+    while (gap < ids->count / 3) {
+        gap = 3 * gap + 1;
+    }
+    for (; gap > 0; gap /= 3) {
+        for (uint32_t i = gap; i < ids->count; i++) {
+            uint32_t item = items[i], j = i;
+            for (; j >= gap && items[j - gap] > item; j -= gap) {
+                items[j] = items[j - gap];
+            }
+            items[j] = item;
+        }
+    }
+    for (uint32_t i = 0; i < ids->count; i++) {
+        if (kept == 0 || items[kept - 1] != items[i]) {
+            items[kept++] = items[i];
+        }
+    }
+    ids->count = kept;
+}
+
+/* All exits of a moved token, by stepping through its text. */
+static glk_status exits_of_token(work *self, uint32_t state, uint32_t id) {
+    size_t length;
+    const uint8_t *text = glk_vocab_text(self->terminals->vocab, id, &length);
+    uint32_t before = self->items.count;
+    for (uint32_t i = 0; i < length; i++) {
+        GLK_TRY(step(self, state, text[i], &state));
+        if (state == GLK_NONE) {
+            return GLK_OK;
+        }
+        uint32_t labels = labels_of(self, state);
+        if (labels != GLK_LABELS_NONE && i + 1 < length) {
+            exit_item item = {.labels = labels, .id = id, .from = i + 1};
+            GLK_TRY(glk_vec_push(&self->items, &item, self->err));
+        }
+    }
+    self->items.count = before; /* it stays inside: no exit is needed */
+    return GLK_OK;
+}
+
+/* `list` without `drop`, and those of `add` that the dense set has (or lacks, as `inside` says); all
+ * sorted. */
+static glk_status patch(work *self, const uint32_t *list, uint32_t count, const glk_vec *drop,
+                        const glk_vec *add, const uint32_t *dense, bool inside,
+                        const uint32_t **out, uint32_t *out_count) {
+    glk_vec merged;
+    glk_vec_init(&merged, NULL, sizeof(uint32_t));
+    glk_status status = glk_vec_reserve(&merged, count + add->count, self->err);
+    uint32_t *result = GLK_VEC_U32(&merged);
+    const uint32_t *more = GLK_VEC_U32(add);
+    uint32_t i = 0, j = 0;
+    while (status == GLK_OK && (i < count || j < add->count)) {
+        if (j == add->count || (i < count && list[i] < more[j])) {
+            if (!glk_ids_have(GLK_VEC_U32(drop), drop->count, list[i])) {
+                result[merged.count++] = list[i];
+            }
+            i++;
+        } else {
+            if ((dense != NULL && glk_mask_has(dense, more[j])) == inside) {
+                result[merged.count++] = more[j];
+            }
+            j++;
+        }
+    }
+    if (status == GLK_OK) {
+        status = copy_ids(self, &merged, out);
+        *out_count = merged.count;
+    }
+    glk_vec_free(&merged);
+    return status;
+}
+
+/* interior = the base's, without `minus`, with `plus`. */
+static glk_status patch_interior(work *self, const glk_tokens *base, glk_tokens *out) {
+    out->dense = base->dense;
+    GLK_TRY(patch(self, base->plus, base->plus_count, &self->minus, &self->plus, base->dense,
+                  false, &out->plus, &out->plus_count));
+    return patch(self, base->minus, base->minus_count, &self->plus, &self->minus, base->dense,
+                 true, &out->minus, &out->minus_count);
+}
+
+static glk_status build_difference(work *self, uint32_t id, uint32_t base, bool lifted,
+                                   glk_span *span, bool *done) {
+    difference diff = {.lifted = lifted};
+    uint32_t longest = self->terminals->vocab->longest;
+    GLK_TRY(glk_span_build(self->terminals, base, self->steps, &diff.base, self->err));
+    GLK_TRY(glk_vec_reserve(&self->ones, longest + 1, self->err));
+    GLK_TRY(glk_vec_reserve(&self->twos, longest + 1, self->err));
+    GLK_VEC_U32(&self->ones)[0] = id;
+    GLK_VEC_U32(&self->twos)[0] = base;
+    GLK_TRY(walk_from_root(self, &diff, glk_state_at(self->terminals, id)));
+    *done = !diff.many;
+    if (diff.many) {
+        self->plus.count = self->minus.count = self->moved.count = 0;
+        return GLK_OK;
+    }
+    sort_ids(&self->plus);
+    sort_ids(&self->minus);
+    sort_ids(&self->moved);
+    for (uint32_t i = 0; i < self->moved.count; i++) {
+        GLK_TRY(exits_of_token(self, id, GLK_VEC_U32(&self->moved)[i]));
+    }
+    span->base = diff.base;
+    span->moved_count = self->moved.count;
+    GLK_TRY(copy_ids(self, &self->moved, &span->moved));
+    GLK_TRY(merge_exits(self, span));
+    return patch_interior(self, &diff.base->interior, &span->interior);
+}
+
+/* ------------------------------------------------------------------ building */
+
+static glk_status build(work *self, uint32_t id, glk_span *span) {
+    glk_state *state = glk_state_at(self->terminals, id);
+    const glk_row *row;
+    bool done = false;
+    GLK_TRY(row_of(self, id, &row)); /* finds the base as well */
+    if (state->base != GLK_NONE) {
+        GLK_TRY(build_difference(self, id, state->base, false, span, &done));
+    } else if (least_bound(self, id) >= BOUND_AT_LEAST &&
+               least_bound(self, id) != GLK_UNBOUNDED) {
+        uint32_t base;
+        GLK_TRY(lift(self, id, &base));
+        if (base != id && glk_state_at(self->terminals, base)->labels == state->labels) {
+            GLK_TRY(build_difference(self, id, base, true, span, &done));
+        }
+    }
+    return done ? GLK_OK : build_whole(self, id, span);
+}
+
+glk_status glk_span_build(glk_terminals *self, uint32_t id, uint64_t *steps, const glk_span **out,
+                          glk_error *err) {
+    glk_state *state = glk_state_at(self, id);
+    const glk_span *span = atomic_load_explicit(&state->span, memory_order_acquire);
+    if (span == NULL) {
+        void *memory;
+        GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_span), &memory, err));
+        memset(memory, 0, sizeof(glk_span));
+        work job;
+        open_work(&job, self, steps, err);
+        uint32_t base = self->exprs.scratch.count;
+        glk_status status = build(&job, id, memory);
+        self->exprs.scratch.count = base;
+        close_work(&job);
+        GLK_TRY(status);
+        span = memory;
+        atomic_store_explicit(&state->span, span, memory_order_release);
+    }
+    *out = span;
+    return GLK_OK;
+}
