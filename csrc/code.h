@@ -14,7 +14,8 @@
  *     ALT                     list: count, nodes      any of them
  *     REP      node                        bounds     counted repeat; the body is never empty
  *     TOKENS                  list: count, ids        one of these tokens
- *     JUMP     node                                   that node (a rule's reference)
+ *     JUMP     node                                   that node (only while rewriting: what it leaves
+ *                                                     refers to the target instead)
  *     OBJECT   gap expression list (see below)        a JSON object
  *
  *     OBJECT's list: members m, frees f, order, then m x (key expr, value node, required),
@@ -24,7 +25,7 @@
  *   1. Every node has a sentence over the vocabulary's reachable bytes: no dead ends.
  *   2. No left recursion: the graph "n may begin with m while something stays on the stack" has no
  *      cycle.  Cycles of pure JUMP / ALT are allowed (the closure remembers what it has seen).
- *   3. REP bodies do not match the empty string.
+ *   3. REP bodies do not match the empty string, nor does a SWITCH's expression.
  */
 #ifndef GLK_CODE_H
 #define GLK_CODE_H
@@ -65,7 +66,49 @@ static inline const uint32_t *glk_code_list(const glk_code *self, uint32_t offse
 }
 static inline uint32_t glk_code_count(const glk_code *self) { return self->instrs.count; }
 
+/* The nodes that a node consists of: child k of glk_code_children; a pointer, so that a pass may
+ * replace it. */
+static inline uint32_t glk_code_children(const glk_code *self, uint32_t id) {
+    const glk_instr *instr = glk_code_at(self, id);
+    switch ((glk_op)instr->op) {
+    case GLK_OP_CAT:
+        return 2;
+    case GLK_OP_REP:
+    case GLK_OP_JUMP:
+        return 1;
+    case GLK_OP_ALT:
+    case GLK_OP_SWITCH:
+        return *glk_code_list(self, instr->b);
+    case GLK_OP_OBJECT:
+        return glk_code_list(self, instr->b)[0] + glk_code_list(self, instr->b)[1];
+    default:
+        return 0;
+    }
+}
+
+static inline uint32_t *glk_code_child(const glk_code *self, uint32_t id, uint32_t k) {
+    glk_instr *instr = (glk_instr *)self->instrs.data + id;
+    uint32_t *list = (uint32_t *)self->lists.data + instr->b; /* not looked at by the first two */
+    switch ((glk_op)instr->op) {
+    case GLK_OP_CAT:
+        return k == 0 ? &instr->a : &instr->b;
+    case GLK_OP_REP:
+    case GLK_OP_JUMP:
+        return &instr->a;
+    case GLK_OP_ALT:
+        return list + 1 + k;
+    case GLK_OP_SWITCH:
+        return list + 2 + 2 * k;
+    default:
+        assert(instr->op == GLK_OP_OBJECT);
+        return k < list[0] ? list + 4 + 3 * k : list + 4 + 3 * list[0] + 2 * (k - list[0]);
+    }
+}
+
 void glk_code_init(glk_code *self, glk_account *account);
 void glk_code_free(glk_code *self);
+
+/* One line per node, in order; *needed counts without the final NUL (capacity 0: only that). */
+void glk_code_dump(const glk_code *self, char *buffer, size_t capacity, size_t *needed);
 
 #endif
