@@ -24,7 +24,7 @@ C_LEVELS = [
     ["gramlock", "common", "text", "arena", "vec", "hash", "bitmask"],
     ["trie", "vocab"],
     ["expr", "derive", "strip", "charset"],
-    ["terminal", "span", "grammar", "code", "rewrite"],
+    ["terminal", "span", "grammar", "describe", "code", "rewrite"],
     ["object", "parser"],
     ["mask", "cache"],
     ["program", "matcher", "batch", "logits"],
