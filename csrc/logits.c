@@ -1,4 +1,4 @@
-/* logits.c -- minus infinity where a mask forbids; see gramlock.h.  Tested by tests/c/test_logits.c.
+/* logits.c -- forbidding entries of logits, see gramlock.h.  Tested by tests/c/test_logits.c.
  *
  * A row is taken one mask word (32 columns) at a time.  A word of ones is skipped.  Of any other,
  * vector units store all forbidden lanes at once by masked stores, so that the cost hardly depends

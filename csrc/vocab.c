@@ -113,7 +113,7 @@ static glk_status build(glk_vocab *self, const uint8_t *bytes, const uint64_t *o
                         const uint32_t *end_ids, size_t end_count, glk_arena *scratch,
                         glk_error *err) {
     void *memory;
-    size_t words = glk_mask_words(self->size);
+    size_t words = glk_mask_words(self->size) + 1; /* never none */
     GLK_TRY(copy_texts(self, bytes, offsets, err));
     GLK_TRY(glk_arena_take(scratch, words * sizeof(uint32_t), &memory, err));
     uint32_t *ends = memory;
