@@ -164,9 +164,8 @@ static glk_status measure(entry *entries, uint32_t count, shape *out, glk_error 
     for (uint32_t i = 0; i < count; i++) {
         const glk_trie_item *item = &entries[i].item;
         uint32_t shared = kept == 0 ? 0 : common_prefix(&entries[kept - 1].item, item);
-        if (kept > 0 && entries[kept - 1].item.id == item->id && shared == item->length &&
-            shared == entries[kept - 1].item.length) {
-            continue;
+        if (kept > 0 && shared == item->length && entries[kept - 1].item.id == item->id) {
+            continue; /* the predecessor, not being greater, is the same text */
         }
         nodes += item->length - shared;
         longest = item->length > longest ? item->length : longest;

@@ -132,18 +132,19 @@ static void derive_row(walk *self, uint32_t state) {
     self->follow_count[state] = count;
 }
 
-/* Whether position `at` of the text is a hexadecimal digit that has another case; that spelling is
- * checked to lead to the same state, and skipped. */
+/* Whether `byte` is the capital form of a hexadecimal digit, which is then skipped: either case must
+ * lead to the same state. */
 static bool is_other_case(walk *self, uint32_t state, size_t at, uint8_t byte) {
     bool hex = at >= 2 && at != 6 && at != 7 && self->text[0] == '\\' && self->text[1] == 'u';
-    if (!hex || byte < 'A' || byte > 'F') {
+    uint8_t small = byte | 32;
+    if (!hex || small < 'a' || small > 'f') {
         return false;
     }
-    uint32_t upper, lower;
-    CHECK_OK(glk_expr_derive(&self->exprs, state, byte, &upper, NULL));
-    CHECK_OK(glk_expr_derive(&self->exprs, state, (uint8_t)(byte + 32), &lower, NULL));
-    CHECK_EQUAL(upper, lower);
-    return true;
+    uint32_t capital_next, small_next;
+    CHECK_OK(glk_expr_derive(&self->exprs, state, small & 0xDF, &capital_next, NULL));
+    CHECK_OK(glk_expr_derive(&self->exprs, state, small, &small_next, NULL));
+    CHECK_EQUAL(capital_next, small_next);
+    return byte != small;
 }
 
 static void visit_strings(walk *self, uint32_t state, size_t length) {
