@@ -1,0 +1,1 @@
+"""Text formats that become grammars, one module each; see ``regex.py`` and its neighbours."""
