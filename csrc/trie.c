@@ -9,7 +9,7 @@
  * Fill   `path` holds the open node of every depth; a text closes the nodes below the shared
  *        prefix and opens its own.
  *
- * Cost   128,000 tokens of a language model in about 10 ms, ten texts in about 1 microsecond. */
+ * Cost   128,000 tokens of a language model in about 10 ms, a hundred texts in 2 microseconds. */
 #include "trie.h"
 
 enum { LONGEST_TEXT = UINT16_MAX, RADIX_FROM = 600, INSERTION_RUN = 8, KEY_BYTES = 8 };
