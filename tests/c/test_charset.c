@@ -132,8 +132,8 @@ static void derive_row(walk *self, uint32_t state) {
     self->follow_count[state] = count;
 }
 
-/* Whether `byte` is the capital form of a hexadecimal digit, which is then skipped: either case must
- * lead to the same state. */
+/* Whether `byte` is the capital form of a hexadecimal digit, which is then skipped: either case
+ * must lead to the same state. */
 static bool is_other_case(walk *self, uint32_t state, size_t at, uint8_t byte) {
     bool hex = at >= 2 && at != 6 && at != 7 && self->text[0] == '\\' && self->text[1] == 'u';
     uint8_t small = byte | 32;

@@ -1,5 +1,5 @@
-/* test_logits.c -- every kernel, type, shape and density against the obvious loop, bit for bit, with
- * guards around all that must not be written. */
+/* test_logits.c -- every kernel, type, shape and density against the obvious loop, bit for bit,
+ * with guards around all that must not be written. */
 #include "check.h"
 #include "common.h"
 
@@ -59,7 +59,7 @@ static void fill_random(uint8_t *memory, size_t bytes) {
     }
 }
 
-/* The memory ends with the last column of the last row, so that the sanitizer sees a step further. */
+/* The memory ends with the last column, so that the sanitizer sees a step further. */
 static void check_shape(const shape *of, glk_dtype dtype, uint32_t density) {
     size_t items = of->rows == 0 ? 0 : (of->rows - 1) * of->stride + of->columns;
     size_t bytes = items * item_bytes(dtype);
