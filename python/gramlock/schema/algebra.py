@@ -1,0 +1,524 @@
+"""The schema algebra: nodes that denote sets of JSON values, and their normal form by type.
+
+A *node* is a set of values, symbolic until it is looked into: everything, nothing, a constant, a
+schema (:class:`Leaf`), a conjunction of nodes. Looking into one (:meth:`Algebra.expand`) gives its
+:class:`Shape`: for each JSON type the alternatives that are left of it. A shape's own children are
+nodes again, so recursive schemas are never unfolded, and the conjunction of two recursive schemas
+is a product construction: conjunctions are interned by their members, of which there are finitely
+many. Union joins the alternatives of each type, intersection pairs them off, under a budget.
+
+Only in-place applicators (``allOf``, ``anyOf``, ``$ref`` ...) are expanded together; a schema that
+meets itself on that road says nothing about any value, and is refused by pointer.
+
+Who calls what: the reader (model.py) makes leaves; the emitter expands each reached node once.
+Nodes have identity, so tables of nodes cost one pointer hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import LimitError, Place
+from . import arrays, objects
+from .arrays import ArraySet
+from .load import Path, place_of
+from .numbers import NumberSet
+from .objects import ObjectSet, Region
+from .strings import StringSet
+
+if TYPE_CHECKING:
+    from .._core import Expressions
+    from .load import Scope
+
+__all__ = ["ALL_FLAGS", "FALSE", "NULL", "TRUE", "Algebra", "Leaf", "Node", "Shape", "kind_of"]
+
+NULL, TRUE, FALSE = 1, 2, 4
+ALL_FLAGS = NULL | TRUE | FALSE
+
+MAX_ALTERNATIVES = 4096
+MAX_IN_PLACE = 150
+MAX_LOOK = 8
+
+Part = TypeVar("Part")
+
+
+class Shape:
+    """A set of values by type.
+
+    Attributes:
+        flags: Which of ``null``, ``true`` and ``false`` are in it.
+        numbers, strings, arrays, objects: The union of these sets.
+    """
+
+    __slots__ = ("arrays", "flags", "numbers", "objects", "strings")
+
+    def __init__(
+        self,
+        flags: int,
+        numbers: tuple[NumberSet, ...],
+        strings: tuple[StringSet, ...],
+        arrays: tuple[ArraySet, ...],
+        objects: tuple[ObjectSet, ...],
+    ) -> None:
+        self.flags, self.numbers, self.strings = flags, numbers, strings
+        self.arrays, self.objects = arrays, objects
+
+    def is_void(self) -> bool:
+        """Whether no alternative of any type is left."""
+        return not (self.flags or self.numbers or self.strings or self.arrays or self.objects)
+
+
+class Node:
+    """A set of JSON values.
+
+    Attributes:
+        never: Certainly nothing is in it.
+        always: Certainly everything is in it.
+        path: Where the schema stands that it comes from.
+        shape: Its normal form, once asked for.
+        alias: The node that it is equal to, once known.
+        emitted: Its grammar node, -1 before.
+        rule: A grammar rule that stands for it, -1 if none was needed.
+    """
+
+    __slots__ = ("alias", "busy", "emitted", "path", "rule", "shape")
+    never = False
+    always = False
+
+    def __init__(self, path: Path, shape: Shape | None = None) -> None:
+        self.path, self.shape = path, shape
+        self.alias: Node | None = None
+        self.emitted = self.rule = -1
+        self.busy = False
+
+
+class Anything(Node):
+    """Every value."""
+
+    __slots__ = ()
+    always = True
+
+
+class Never(Node):
+    """No value; *path* is the ``false`` that says so."""
+
+    __slots__ = ()
+    never = True
+
+
+class Leaf(Node):
+    """One schema.
+
+    Attributes:
+        schema: The object that it was read from.
+        scope: What its references are relative to.
+        parts: What it says, in the order of its keywords: ``("own", shape)``, ``("all", node)``,
+            ``("any", nodes)``, ``("names", node)``.
+    """
+
+    __slots__ = ("parts", "schema", "scope")
+
+    def __init__(self, schema: dict[str, Any], path: Path, scope: Scope) -> None:
+        super().__init__(path)
+        self.schema, self.scope = schema, scope
+        self.parts: list[tuple[str, Any]] = []
+
+
+class Conjunction(Node):
+    """The values in all of *members*, none of which is a conjunction."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, members: tuple[Node, ...]) -> None:
+        super().__init__(members[0].path)
+        self.members = members
+
+
+NUMBERS = NumberSet()
+INTEGERS = NumberSet(integer_only=True)
+STRINGS = StringSet()
+ANYTHING = Anything(None)
+ARRAYS = ArraySet((), ANYTHING, 0, None)
+OPEN = (Region((), (), ANYTHING),)
+OBJECTS = ObjectSet({}, OPEN)
+FULL = Shape(ALL_FLAGS, (NUMBERS,), (STRINGS,), (ARRAYS,), (OBJECTS,))
+VOID = Shape(0, (), (), (), ())
+ANYTHING.shape = FULL
+
+
+def kind_of(value: Any) -> str:
+    """The JSON type of a decoded value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float, Decimal)):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, (list, tuple)) else "object"
+
+
+class Algebra:
+    """The nodes of one conversion and the operations on them.
+
+    Attributes:
+        invalid: Places of schemas that include themselves without progress.
+        conflicts: Places that rule each other out, as they are met.
+    """
+
+    def __init__(self, expressions: Expressions, max_nodes: int) -> None:
+        self.expressions = expressions
+        self.never = Never(None)
+        self.never.shape = VOID
+        self.invalid: list[Place] = []
+        self.conflicts: list[Place] = []
+        self._max_nodes = max_nodes
+        self._conjunctions: dict[tuple[Node, ...], Node] = {}
+        self._depth = 0
+
+    # -- making nodes -------------------------------------------------------------------------
+
+    def never_at(self, path: Path) -> Node:
+        """Nothing, because of the schema at *path*."""
+        node = Never(path)
+        node.shape = VOID
+        return node
+
+    def conjunction(self, nodes: Iterable[Node]) -> Node:
+        """The values in all of *nodes*; the first ones declare the order of names."""
+        members: list[Node] = []
+        for node in nodes:
+            while node.alias is not None:
+                node = node.alias
+            if node.never:
+                return node
+            if node.always or node in members:
+                continue
+            if isinstance(node, Conjunction):
+                members.extend(m for m in node.members if m not in members)
+            else:
+                members.append(node)
+        if len(members) < 2:
+            return members[0] if members else ANYTHING
+        key = tuple(members)
+        known = self._conjunctions.get(key)
+        if known is None:
+            if len(self._conjunctions) >= self._max_nodes:
+                raise LimitError("schema_nodes", self._max_nodes + 1, self._max_nodes)
+            known = self._conjunctions[key] = Conjunction(key)
+        return known
+
+    def constant(self, value: Any, path: Path) -> Node:
+        """Exactly *value*."""
+        return Node(path, self.constant_shape(value, path))
+
+    def constant_shape(self, value: Any, path: Path) -> Shape:
+        """The shape of exactly *value*."""
+        kind = kind_of(value)
+        if kind == "null":
+            return Shape(NULL, (), (), (), ())
+        if kind == "boolean":
+            return Shape(TRUE if value else FALSE, (), (), (), ())
+        if kind == "number":
+            return Shape(0, (NumberSet.point(value),), (), (), ())
+        if kind == "string":
+            return Shape(0, (), (StringSet(values=(value,)),), (), ())
+        if kind == "array":
+            items = tuple(self.constant(item, path) for item in value)
+            return Shape(0, (), (), (ArraySet(items, self.never, len(items), len(items)),), ())
+        node = Node(path)
+        members = {k: (self.constant(v, path), node) for k, v in value.items()}
+        return Shape(0, (), (), (), (ObjectSet(members, ()),))
+
+    # -- set operations on shapes -------------------------------------------------------------
+
+    def intersect(self, a: Shape, b: Shape) -> Shape:
+        """The values in both."""
+        if a is FULL or a is b:
+            return b
+        if b is FULL:
+            return a
+        return Shape(
+            a.flags & b.flags,
+            _pairs(a.numbers, b.numbers, NUMBERS, _both_numbers),
+            _pairs(a.strings, b.strings, STRINGS, lambda x, y: x.intersect(y, self.expressions)),
+            _pairs(a.arrays, b.arrays, ARRAYS, lambda x, y: arrays.intersect(x, y, self)),
+            _pairs(a.objects, b.objects, OBJECTS, lambda x, y: objects.intersect(x, y, self)),
+        )
+
+    def union(self, shapes: Sequence[Shape]) -> Shape:
+        """The values in any."""
+        flags = 0
+        for shape in shapes:
+            if shape is FULL:
+                return FULL
+            flags |= shape.flags
+        return Shape(
+            flags,
+            _join((s.numbers for s in shapes), NUMBERS),
+            _join_strings(_join((s.strings for s in shapes), STRINGS)),
+            _join((s.arrays for s in shapes), ARRAYS),
+            _join((s.objects for s in shapes), OBJECTS),
+        )
+
+    # -- looking into nodes -------------------------------------------------------------------
+
+    def expand(self, node: Node) -> Shape:
+        """The normal form of *node*; computed once."""
+        if node.shape is not None:
+            return node.shape
+        chain = []
+        while node.shape is None and isinstance(node, Leaf) and not node.busy:
+            target = _only(node)
+            if target is None:
+                break
+            node.busy = True
+            chain.append((node, target))
+            node = target
+        try:
+            shape = self._expand_here(node)
+        finally:
+            for link, _ in chain:
+                link.busy = False
+        for link, target in reversed(chain):
+            link.shape, link.alias = shape, target.alias or target
+        return shape
+
+    def _expand_here(self, node: Node) -> Shape:
+        if node.shape is not None:
+            return node.shape
+        if node.busy:
+            self._circular(node)
+            return VOID
+        if self._depth >= MAX_IN_PLACE:
+            raise LimitError("schema_depth", self._depth + 1, MAX_IN_PLACE)
+        node.busy = True
+        self._depth += 1
+        try:
+            if isinstance(node, Leaf):
+                shape = self._expand_leaf(node)
+            else:
+                assert isinstance(node, Conjunction)
+                shape = FULL
+                for index, member in enumerate(node.members):
+                    shape = self._narrow(shape, self.expand(member), node, member, index)
+        finally:
+            node.busy = False
+            self._depth -= 1
+        node.shape = shape
+        return shape
+
+    def _expand_leaf(self, leaf: Leaf) -> Shape:
+        shape = FULL
+        for index, (kind, content) in enumerate(leaf.parts):
+            if kind == "own":
+                part, place = content, leaf
+            elif kind == "all":
+                part, place = self.expand(content), content
+            elif kind == "any":
+                part, place = self.union([self.expand(node) for node in content]), content[0]
+            else:
+                part, place = self._named(self.expand(content)), content
+            shape = self._narrow(shape, part, leaf, place, index)
+        return shape
+
+    def _narrow(self, shape: Shape, part: Shape, whole: Node, place: Node, index: int) -> Shape:
+        """The intersection; notes the place where nothing was left."""
+        both = self.intersect(shape, part)
+        if index and both.is_void() and not shape.is_void() and not part.is_void():
+            self.conflict(whole.path, "no value satisfies all that applies here")
+            if place.path is not whole.path:
+                self.conflict(place.path, "rules out what is left by the schemas before it")
+        return both
+
+    def _named(self, names: Shape) -> Shape:
+        """All values whose objects have only these strings as names."""
+        if STRINGS in names.strings:
+            return FULL
+        listed = {v: (ANYTHING, None) for s in names.strings if s.values is not None for v in s.values}
+        regions: tuple[Region, ...] = ()
+        outside: tuple[StringSet, ...] = ()
+        for strings in names.strings:
+            if strings.values is None:
+                regions += (Region((strings,), outside, ANYTHING),)
+                outside += (strings,)
+        members: dict[str, tuple[Node, Node | None]] = dict(listed)
+        return Shape(ALL_FLAGS, (NUMBERS,), (STRINGS,), (ARRAYS,), (ObjectSet(members, regions),))
+
+    def _circular(self, node: Node) -> None:
+        pointer, where = place_of(node.path)
+        message = f"the schema includes itself without taking anything of the value{where}"
+        place = Place(message, pointer)
+        if place not in self.invalid:
+            self.invalid.append(place)
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def contains(self, node: Node, value: Any) -> bool:
+        """Whether the decoded JSON *value* is in the set."""
+        shape = self.expand(node)
+        kind = kind_of(value)
+        if kind == "null":
+            return bool(shape.flags & NULL)
+        if kind == "boolean":
+            return bool(shape.flags & (TRUE if value else FALSE))
+        if kind == "number":
+            return any(part.contains(value) for part in shape.numbers)
+        if kind == "string":
+            return any(part.contains(value, self.expressions) for part in shape.strings)
+        if kind == "array":
+            return any(part.contains(value, self) for part in shape.arrays)
+        return any(part.contains(value, self) for part in shape.objects)
+
+    def disjoint(self, one: Node, other: Node, depth: int = MAX_LOOK) -> bool:
+        """Whether certainly no value is in both; False may also mean "unknown"."""
+        if one.never or other.never:
+            return True
+        if depth == 0 or one.busy or other.busy:
+            return False
+        a, b = self.expand(one), self.expand(other)
+        if a.flags & b.flags:
+            return False
+        return (
+            _apart(a.numbers, b.numbers, lambda x, y: _both_numbers(x, y) is None)
+            and _apart(a.strings, b.strings, self._strings_apart)
+            and _apart(a.arrays, b.arrays, lambda x, y: arrays.disjoint(x, y, self, depth - 1))
+            and _apart(a.objects, b.objects, lambda x, y: objects.disjoint(x, y, self, depth - 1))
+        )
+
+    def _strings_apart(self, a: StringSet, b: StringSet) -> bool:
+        both = a.intersect(b, self.expressions)
+        return both is None or both.is_empty(self.expressions)
+
+    def is_void(self, node: Node, depth: int = MAX_LOOK) -> bool:
+        """Whether certainly no value is in the set; False may also mean "unknown"."""
+        if node.never:
+            return True
+        if depth == 0 or node.busy:
+            return False
+        shape = self.expand(node)
+        if shape.flags or shape.numbers:
+            return False
+        if not all(part.is_empty(self.expressions) for part in shape.strings):
+            return False
+        needs = [part.needed() for part in (*shape.arrays, *shape.objects)]
+        return all(any(self.is_void(need, depth - 1) for need in group) for group in needs)
+
+    def has_name(self, inside: tuple[StringSet, ...], outside: tuple[StringSet, ...]) -> bool:
+        """Whether some string is in all of *inside* and none of *outside*."""
+        if not inside:
+            return True  # a union of all strings by patterns is not worth the search
+        e = self.expressions
+        key = ("has_name", inside, outside)
+        known = e.cache.get(key)
+        if known is None:
+            parts = [s.expression(e) for s in inside]
+            parts += [e.complement(s.expression(e)) for s in outside]
+            known = e.cache[key] = not e.is_empty(e.intersect(parts))
+        return bool(known)
+
+    def inhabited(self, root: Node) -> bool:
+        """Whether some finite value is in the set: the least fixpoint through required children."""
+        groups: dict[Node, list[list[Node]]] = {}
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node in groups:
+                continue
+            shape = self.expand(node)
+            scalar = shape.flags or shape.numbers or node.always
+            scalar = scalar or any(not s.is_empty(self.expressions) for s in shape.strings)
+            if scalar:
+                groups[node] = [[]]
+                continue
+            groups[node] = [part.needed() for part in (*shape.arrays, *shape.objects)]
+            stack.extend(need for group in groups[node] for need in group)
+        alive: set[Node] = set()
+        grown = True
+        while grown:
+            found = {
+                node
+                for node, needs in groups.items()
+                if node not in alive and any(all(n in alive for n in group) for group in needs)
+            }
+            grown = bool(found)
+            alive |= found
+        return root in alive
+
+    # -- remarks ------------------------------------------------------------------------------
+
+    def conflict(self, path: Path, message: str) -> None:
+        """Notes one of the places that rule each other out."""
+        pointer, where = place_of(path)
+        place = Place(message + where, pointer)
+        if place not in self.conflicts and len(self.conflicts) < 64:
+            self.conflicts.append(place)
+
+    def report_forbidden(self, name: str, required: Node, node: Node) -> None:
+        """Notes that a required member is ruled out."""
+        path = (required.path, "required") if isinstance(required, Leaf) else required.path
+        self.conflict(path, f"the member {name!r} is required")
+        self.conflict(node.path, f"no value of the member {name!r} is possible")
+
+
+def _only(leaf: Leaf) -> Node | None:
+    """The one node that *leaf* is equal to, if it is no more than a reference."""
+    if len(leaf.parts) == 1 and leaf.parts[0][0] == "all":
+        node: Node = leaf.parts[0][1]
+        return node
+    return None
+
+
+def _both_numbers(a: NumberSet, b: NumberSet) -> NumberSet | None:
+    both = a.intersect(b)
+    return None if both.is_empty() else both
+
+
+def _apart(
+    a: tuple[Part, ...], b: tuple[Part, ...], apart: Callable[[Part, Part], bool]
+) -> bool:
+    return all(apart(x, y) for x in a for y in b)
+
+
+def _pairs(
+    a: tuple[Part, ...],
+    b: tuple[Part, ...],
+    full: Part,
+    both: Callable[[Part, Part], Part | None],
+) -> tuple[Part, ...]:
+    """Every pair's intersection, without those that are empty."""
+    if not a or not b:
+        return ()
+    if a is b or (len(b) == 1 and b[0] is full):
+        return a
+    if len(a) == 1 and a[0] is full:
+        return b
+    if len(a) * len(b) > MAX_ALTERNATIVES * 16:
+        raise LimitError("schema_alternatives", len(a) * len(b), MAX_ALTERNATIVES * 16)
+    found = [part for x in a for y in b if (part := both(x, y)) is not None]
+    if len(found) > MAX_ALTERNATIVES and len(found) > max(len(a), len(b)):
+        raise LimitError("schema_alternatives", len(found), MAX_ALTERNATIVES)
+    return tuple(found)
+
+
+def _join(groups: Iterable[tuple[Part, ...]], full: Part) -> tuple[Part, ...]:
+    """All alternatives once, in order; just *full* if it is among them."""
+    joined: dict[Part, None] = {}
+    for group in groups:
+        for part in group:
+            if part is full:
+                return (full,)
+            joined[part] = None
+    return tuple(joined)
+
+
+def _join_strings(parts: tuple[StringSet, ...]) -> tuple[StringSet, ...]:
+    """Finite sets become one."""
+    listed = [part for part in parts if part.values is not None]
+    if len(listed) < 2:
+        return parts
+    values = tuple(dict.fromkeys(v for part in listed for v in part.values or ()))
+    return (StringSet(values=values), *(part for part in parts if part.values is None))

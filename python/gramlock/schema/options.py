@@ -1,0 +1,80 @@
+"""How a JSON Schema is read and written out: the options, their choices and their defaults.
+
+Every field's first choice is its default; an unknown choice is a :class:`ValueError` that lists
+the known ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["DIALECTS", "SchemaOptions"]
+
+#: Short names of the dialects and the URIs that ``$schema`` has for them.
+DIALECTS = {
+    "2020-12": "https://json-schema.org/draft/2020-12/schema",
+    "2019-09": "https://json-schema.org/draft/2019-09/schema",
+    "draft7": "http://json-schema.org/draft-07/schema",
+    "draft6": "http://json-schema.org/draft-06/schema",
+    "draft4": "http://json-schema.org/draft-04/schema",
+}
+
+_CHOICES = {
+    "order": ("declared", "any"),
+    "numbers": ("canonical", "any"),
+    "formats": ("assert", "annotate"),
+    "on_unsupported": ("error", "relax"),
+}
+
+
+@dataclass(frozen=True)
+class SchemaOptions:
+    """Options of a schema's conversion.
+
+    Attributes:
+        order: ``"declared"``: members in the order of ``properties``, then required names that
+            are declared nowhere, then all others; ``"any"``: every order.
+        whitespace: ``"bounded"``: at most one blank, or a line break with at most 32 blanks, in
+            each gap; ``"compact"``: none; ``"flexible"``: any; or a pattern (ECMA-262) that a
+            whole gap matches.
+        numbers: ``"canonical"``: one plain spelling for constrained numbers; ``"any"``: also
+            ``1.0`` for 1, and exponents where the language stays regular.
+        formats: ``"assert"``: known formats are enforced; ``"annotate"``: none is.
+        on_unsupported: ``"error"``: a keyword that cannot be enforced refuses the schema;
+            ``"relax"``: it is left out, and the report says so.
+        dialect: URI (or short name) of the dialect of a schema without ``$schema``.
+        registry: Other documents by URI, for references; nothing is ever fetched.
+        limits: Budgets; ``schema_depth`` and ``schema_nodes`` are read here.
+    """
+
+    order: str = "declared"
+    whitespace: str = "bounded"
+    numbers: str = "canonical"
+    formats: str = "assert"
+    on_unsupported: str = "error"
+    dialect: str = DIALECTS["2020-12"]
+    registry: Mapping[str, Any] = field(default_factory=dict)
+    limits: Any = None
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                known = ", ".join(repr(choice) for choice in choices)
+                raise ValueError(f"{name} is one of {known}, not {value!r}")
+        if not isinstance(self.whitespace, str):
+            raise ValueError("whitespace is 'bounded', 'compact', 'flexible' or a pattern")
+        uri = DIALECTS.get(self.dialect, self.dialect)
+        uri = uri[:-1] if isinstance(uri, str) and uri.endswith("#") else uri
+        if uri not in DIALECTS.values():
+            known = ", ".join(repr(choice) for choice in DIALECTS.values())
+            raise ValueError(f"dialect is one of {known}, not {self.dialect!r}")
+        object.__setattr__(self, "dialect", uri)
+        object.__setattr__(self, "registry", {} if self.registry is None else self.registry)
+
+    def limit(self, name: str, default: int) -> int:
+        """The budget *name*, or *default* where the caller set none."""
+        value = getattr(self.limits, name, None)
+        return default if value is None else int(value)
