@@ -1,0 +1,633 @@
+"""Digit by digit: ranges and multiples of decimal numbers as expressions over their digits.
+
+A *magnitude* is a number without its sign, written ``0 | [1-9][0-9]*`` with an optional fraction.
+Two constructions, both exact for numbers of any size and precision:
+
+* **Ranges** compare with a bound from the left.  While all digits were equal the next one decides:
+  smaller, larger (any digits may follow), or equal (compare on).  An integer with more digits is
+  larger.  For ``>= 274`` among three digits::
+
+      2 ( 7 ( 4 | [5-9] ) | [8-9] D ) | [3-9] D D
+
+* **Multiples** of a step are read by an automaton whose state is the remainder so far, joined with
+  the comparison for each bound.  The step is brought to ``modulus * 10**-scale``: fraction digits
+  up to `scale` count, others must be zero; a negative scale asks for that many final zeros.  The
+  automaton is minimised.  Where its loops are small it becomes an expression, solved like linear
+  equations (Arden's rule: ``X = aX | b`` has the solution ``a* b``); otherwise the caller turns it
+  into grammar rules, since an expression would be exponential in the size of a loop.
+
+Cost        a range has O(digits) expressions, an automaton O(modulus * digits of its bounds)
+            states before it is minimised.
+Not taken   one expression per digit count (quadratic in the digits); enumerating suffixes for
+            divisors of powers of ten (10**k / m of them; minimising finds the k * few states).
+
+Tested by tests/test_numbers.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from gramlock.errors import LimitError
+
+if TYPE_CHECKING:
+    from gramlock._core import Expressions, GrammarBuilder
+
+__all__ = ["MAX_LOOP", "MAX_STATES", "Automaton", "DigitExpressions", "decimal_digits", "multiples"]
+
+MAX_STATES = 10_000
+"""States of a multiples automaton, before it is minimised."""
+
+MAX_LOOP = 12
+"""Largest strongly connected part of an automaton that is still solved into an expression."""
+
+_NESTED = 200  # digits up to which each takes one level of nesting; longer bounds use blocks
+
+
+def decimal_digits(value: int | Fraction) -> tuple[str, str]:
+    """Integer and fraction digits of a terminating decimal, without trailing zeros.
+
+    >>> decimal_digits(Fraction(5, 4))
+    ('1', '25')
+    """
+    whole, rest = divmod(value.numerator, value.denominator)
+    if not rest:
+        return str(whole), ""
+    scale = _decimal_places(value.denominator)
+    digits = rest * 10**scale // value.denominator
+    return str(whole), f"{digits:0{scale}d}"
+
+
+def _decimal_places(denominator: int) -> int:
+    """How many fraction digits 1 / denominator has; the denominator divides a power of ten."""
+    twos = (denominator & -denominator).bit_length() - 1
+    odd, fives = denominator >> twos, 0
+    while odd % 5 == 0:
+        odd, fives = odd // 5, fives + 1
+    if odd != 1:
+        raise ValueError(f"1/{denominator} is no terminating decimal")
+    return max(twos, fives)
+
+
+class DigitExpressions:
+    """Range expressions in one expression store.
+
+    Attributes:
+        digit: One decimal digit.
+        digits: Any number of them, none included.
+        fraction: An optional fraction, ``(.D+)?``.
+        zero_fraction: An optional fraction of value zero, ``(.0+)?``.
+    """
+
+    def __init__(self, expressions: Expressions) -> None:
+        self.expressions = expressions
+        self._point = expressions.literal(b".")
+        self.digit = self.one_of(0, 9)
+        self.digits = expressions.repeat(self.digit, 0, None)
+        self.zeros = expressions.repeat(self.one_of(0, 0), 0, None)
+        self.fraction = self._optional_fraction(expressions.repeat(self.digit, 1, None))
+        self.zero_fraction = self._optional_fraction(
+            expressions.repeat(self.one_of(0, 0), 1, None)
+        )
+
+    @classmethod
+    def of(cls, expressions: Expressions) -> DigitExpressions:
+        """The one instance of a store."""
+        known = expressions.cache.get(cls)
+        if known is None:
+            known = expressions.cache[cls] = cls(expressions)
+        return known  # type: ignore[no-any-return]
+
+    def one_of(self, low: int, high: int) -> int:
+        """One digit between *low* and *high*; nothing if they cross."""
+        return self.expressions.byte_class(range(48 + low, 49 + high))
+
+    def _some(self, count: int) -> int:
+        return self.expressions.repeat(self.digit, count, count)
+
+    def _text(self, digits: str) -> int:
+        return self.expressions.literal(digits.encode())
+
+    def _optional_fraction(self, digits: int) -> int:
+        e = self.expressions
+        return e.union([e.EPSILON, e.concat([self._point, digits])])
+
+    def _ladder(self, digits: str, tail: int, aside: Callable[[int], int]) -> int:
+        """*digits* then *tail*; or, leaving them before digit i, what ``aside(i)`` matches."""
+        e = self.expressions
+        size = 1 if len(digits) <= _NESTED else len(digits) // (_NESTED // 2)
+        for start in reversed(range(0, len(digits), size)):
+            block = digits[start : start + size]
+            exits = [
+                e.concat([self._text(block[:i]), aside(start + i)]) for i in range(len(block))
+            ]
+            tail = e.union([e.concat([self._text(block), tail]), *exits])
+        return tail
+
+    # -- integers ---------------------------------------------------------------------------
+
+    def integers(self, low: int, high: int | None = None) -> int:
+        """Integers between *low* >= 0 and *high* (None = no bound), without leading zeros."""
+        e = self.expressions
+        if high is not None and low > high:
+            return e.NEVER
+        if low == 0:
+            rest = self.integers(1, high) if high is None or high > 0 else e.NEVER
+            return e.union([self.one_of(0, 0), rest])
+        first, last = str(low), None if high is None else str(high)
+        if last is not None and len(first) == len(last):
+            return self._same_length(first, last)
+        parts, shortest = [], len(first)
+        if low != 10 ** (shortest - 1):
+            parts.append(self._same_length(first, "9" * shortest))
+            shortest += 1
+        if last is None:
+            parts.append(self._lengths(shortest, None))
+        elif last.strip("9"):
+            parts.append(self._lengths(shortest, len(last) - 1))
+            parts.append(self._same_length("1" + "0" * (len(last) - 1), last))
+        else:
+            parts.append(self._lengths(shortest, len(last)))
+        return e.union(parts)
+
+    def _lengths(self, low: int, high: int | None) -> int:
+        """Positive integers of *low* to *high* digits."""
+        e = self.expressions
+        if high is not None and low > high:
+            return e.NEVER
+        rest = e.repeat(self.digit, low - 1, None if high is None else high - 1)
+        return e.concat([self.one_of(1, 9), rest])
+
+    def _same_length(self, low: str, high: str) -> int:
+        """Digit strings between two of equal length."""
+        e = self.expressions
+        at = _common_prefix(low, high)
+        if at == len(low):
+            return self._text(low)
+        rest = len(low) - at - 1
+        first, last = int(low[at]), int(high[at])
+        parts = []
+        if low[at + 1 :].strip("0"):
+            tail = self._ladder(
+                low[at + 1 :],
+                e.EPSILON,
+                lambda i: e.concat(
+                    [self.one_of(int(low[at + 1 + i]) + 1, 9), self._some(rest - i - 1)]
+                ),
+            )
+            parts.append(e.concat([self.one_of(first, first), tail]))
+            first += 1
+        if high[at + 1 :].strip("9"):
+            tail = self._ladder(
+                high[at + 1 :],
+                e.EPSILON,
+                lambda i: e.concat(
+                    [self.one_of(0, int(high[at + 1 + i]) - 1), self._some(rest - i - 1)]
+                ),
+            )
+            parts.append(e.concat([self.one_of(last, last), tail]))
+            last -= 1
+        parts.append(e.concat([self.one_of(first, last), self._some(rest)]))
+        return e.concat([self._text(low[:at]), e.union(parts)])
+
+    # -- decimals ---------------------------------------------------------------------------
+
+    def decimals(
+        self,
+        low: int | Fraction,
+        low_open: bool,
+        high: int | Fraction | None = None,
+        high_open: bool = False,
+    ) -> int:
+        """Plain decimals between *low* >= 0 and *high*; an open bound is itself left out."""
+        e = self.expressions
+        if high is not None and (low > high or (low == high and (low_open or high_open))):
+            return e.NEVER
+        whole, digits = decimal_digits(low)
+        start = int(whole)
+        parts = []
+        if high is not None:
+            top, top_digits = decimal_digits(high)
+            if top == whole:
+                between = self._between(digits, low_open, top_digits, high_open)
+                return e.concat([self._text(whole), between])
+            parts.append(e.concat([self._text(top), self._up_to(top_digits, high_open)]))
+        if digits or low_open:
+            parts.append(e.concat([self._text(whole), self._from(digits, low_open)]))
+            start += 1
+        inner = self.integers(start, None if high is None else int(top) - 1)
+        parts.append(e.concat([inner, self.fraction]))
+        return e.union(parts)
+
+    def _from(self, digits: str, is_open: bool) -> int:
+        """Fractions, or none, of at least ``.digits`` (not all zero, or the bound is open)."""
+        return self.expressions.concat([self._point, self._digits_from(digits, is_open, True)])
+
+    def _digits_from(self, digits: str, is_open: bool, need_one: bool) -> int:
+        """Fraction digits of at least *digits*; *need_one*: at least one digit."""
+        e = self.expressions
+        if is_open:
+            tail = e.concat([self.zeros, self.one_of(1, 9), self.digits])
+        elif digits or not need_one:
+            tail = self.digits
+        else:
+            tail = e.repeat(self.digit, 1, None)
+        return self._ladder(
+            digits, tail, lambda i: e.concat([self.one_of(int(digits[i]) + 1, 9), self.digits])
+        )
+
+    def _up_to(self, digits: str, is_open: bool) -> int:
+        """Fractions of at most ``.digits``; none where zero is allowed."""
+        e = self.expressions
+        if not digits:
+            return e.NEVER if is_open else self.zero_fraction
+        return e.union(
+            [e.EPSILON, e.concat([self._point, self._digits_up_to(digits, is_open, True)])]
+        )
+
+    def _digits_up_to(self, digits: str, is_open: bool, need_one: bool) -> int:
+        """Fraction digits of at most *digits*; *need_one*: at least one (then *digits* has one)."""
+        e = self.expressions
+
+        def aside(i: int) -> int:
+            below = e.concat([self.one_of(0, int(digits[i]) - 1), self.digits])
+            return below if need_one and i == 0 else e.union([e.EPSILON, below])
+
+        return self._ladder(digits, e.NEVER if is_open else self.zeros, aside)
+
+    def _between(self, low: str, low_open: bool, high: str, high_open: bool) -> int:
+        """Fractions, or none, between two of the same integer part, ``.low`` <= ``.high``."""
+        e = self.expressions
+        size = max(len(low), len(high))
+        low, high = low.ljust(size, "0"), high.ljust(size, "0")
+        at = _common_prefix(low, high)
+
+        def stop(i: int) -> int:
+            """The end before digit i: the value is ``.low[:i]``, of which all digits are shared."""
+            inside = not (low_open or low[i:].strip("0")) and (
+                not high_open or bool(high[i:].strip("0"))
+            )
+            return e.EPSILON if inside else e.NEVER
+
+        if at < size:
+            body = self._parted(low[at:], low_open, high[at:], high_open)
+            body = e.union([body, stop(at) if at else e.NEVER])
+        else:
+            body = e.repeat(self.one_of(0, 0), 0 if size else 1, None)
+            body = e.NEVER if low_open or high_open else body
+        body = self._ladder(low[:at], body, lambda i: stop(i) if i else e.NEVER)
+        return e.union([stop(0), e.concat([self._point, body])])
+
+    def _parted(self, low: str, low_open: bool, high: str, high_open: bool) -> int:
+        """Fraction digits between two whose first digits differ; at least one digit."""
+        e = self.expressions
+        first, last = int(low[0]), int(high[0])
+        above = self._digits_from(low[1:].rstrip("0"), low_open, False)
+        below = self._digits_up_to(high[1:].rstrip("0"), high_open, False)
+        return e.union(
+            [
+                e.concat([self.one_of(first, first), above]),
+                e.concat([self.one_of(first + 1, last - 1), self.digits]),
+                e.concat([self.one_of(last, last), below]),
+            ]
+        )
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """How many first characters two strings of equal length share."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b), len(one))
+
+
+# -- automata -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """A deterministic automaton over digits and the point; state 0 is the start.
+
+    Attributes:
+        moves: Per state, the next state by character (a key of ``"0123456789."``).
+        accepting: Per state, whether what was read is a member.
+    """
+
+    moves: tuple[dict[str, int], ...]
+    accepting: tuple[bool, ...]
+
+    def edges(self, state: int) -> dict[int, list[int]]:
+        """The bytes that lead to each next state."""
+        found: dict[int, list[int]] = {}
+        for character, target in self.moves[state].items():
+            found.setdefault(target, []).append(ord(character))
+        return found
+
+    def largest_loop(self) -> int:
+        """States of the largest strongly connected part."""
+        return max((len(part) for part in self._components()), default=0)
+
+    def expression(self, expressions: Expressions) -> int:
+        """The same language as an expression; its size is exponential in `largest_loop`."""
+        solved: dict[int, int] = {}
+        for part in self._components():
+            self._solve(expressions, part, solved)
+        return solved[0] if solved else expressions.NEVER
+
+    def node(self, builder: GrammarBuilder) -> int:
+        """The same language as right-linear rules, one a state."""
+        if not self.moves:
+            return builder.FAIL
+        expressions = builder.expressions
+        rules = [builder.rule() for _ in self.moves]
+        for state, rule in enumerate(rules):
+            ways = [builder.EMPTY] if self.accepting[state] else []
+            for target, members in self.edges(state).items():
+                step = builder.terminal(expressions.byte_class(members))
+                ways.append(builder.sequence([step, rules[target]]))
+            builder.define(rule, builder.choice(ways))
+        return rules[0]
+
+    def _solve(self, e: Expressions, part: Sequence[int], solved: dict[int, int]) -> None:
+        """Solve the equations of one component, those it leads to being solved."""
+        inside = set(part)
+        constant: dict[int, int] = {}
+        factor: dict[tuple[int, int], int] = {}
+        for state in part:
+            ways = [e.EPSILON] if self.accepting[state] else []
+            for target, members in self.edges(state).items():
+                step = e.byte_class(members)
+                if target in inside:
+                    factor[state, target] = step
+                else:
+                    ways.append(e.concat([step, solved[target]]))
+            constant[state] = e.union(ways)
+        for at, state in enumerate(part):
+            self._eliminate(e, state, part[at + 1 :], factor, constant)
+        for at in reversed(range(len(part))):
+            state = part[at]
+            ways = [
+                e.concat([factor[state, other], solved[other]])
+                for other in part[at + 1 :]
+                if (state, other) in factor
+            ]
+            solved[state] = e.union([constant[state], *ways])
+
+    @staticmethod
+    def _eliminate(
+        e: Expressions,
+        state: int,
+        later: Sequence[int],
+        factor: dict[tuple[int, int], int],
+        constant: dict[int, int],
+    ) -> None:
+        """Arden's rule for *state*, then its substitution into the equations of *later* ones."""
+        loop = factor.pop((state, state), None)
+        outgoing = [other for other in later if (state, other) in factor]
+        if loop is not None:
+            star = e.repeat(loop, 0, None)
+            constant[state] = e.concat([star, constant[state]])
+            for other in outgoing:
+                factor[state, other] = e.concat([star, factor[state, other]])
+        for row in later:
+            into = factor.pop((row, state), None)
+            if into is None:
+                continue
+            constant[row] = e.union([constant[row], e.concat([into, constant[state]])])
+            for other in outgoing:
+                way = e.concat([into, factor[state, other]])
+                factor[row, other] = e.union([factor.get((row, other), e.NEVER), way])
+
+    def _components(self) -> list[list[int]]:
+        """Strongly connected components, each after those it leads to (Tarjan)."""
+        order: dict[int, int] = {}
+        low: dict[int, int] = {}
+        stack: list[int] = []
+        open_states: set[int] = set()
+        found: list[list[int]] = []
+        work: list[tuple[int, Iterator[int]]] = []
+
+        def enter(state: int) -> None:
+            order[state] = low[state] = len(order)
+            stack.append(state)
+            open_states.add(state)
+            work.append((state, iter(sorted(set(self.moves[state].values())))))
+
+        if self.moves:
+            enter(0)
+        while work:
+            state, targets = work[-1]
+            target = next(targets, None)
+            if target is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[state])
+                if low[state] == order[state]:
+                    cut = stack.index(state)
+                    found.append(stack[cut:])
+                    open_states.difference_update(stack[cut:])
+                    del stack[cut:]
+            elif target not in order:
+                enter(target)
+            elif target in open_states:
+                low[state] = min(low[state], order[target])
+        return found
+
+
+_State = tuple[str, int, tuple[int, ...], int, int]
+_Bound = tuple[str, str, str]  # integer digits, fraction digits, and ">=", "<=" or "!="
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """The steps of the multiples automaton.
+
+    A state is (phase, places, comparisons, remainder, zeros).  Phases: ``start``, ``zero`` (the
+    integer part is a single 0), ``whole``, ``point`` (the point was just read), ``part``.
+    `places` counts the digits read of the current part, as far as they matter.  A comparison is
+    the order of what was read against the same places of a bound: -1, 0 or 1.  `zeros` counts the
+    final zeros not yet in the remainder (negative scale only).
+    """
+
+    modulus: int
+    scale: int  # fraction digits that count
+    padding: int  # final zeros that are asked for; 0 unless scale is 0
+    bounds: tuple[_Bound, ...]
+    with_fraction: bool
+
+    @property
+    def start(self) -> _State:
+        return ("start", 0, (0,) * len(self.bounds), 0, 0)
+
+    def move(self, state: _State, character: str) -> _State | None:
+        phase, places, compared, remainder, zeros = state
+        if character == ".":
+            if phase not in ("zero", "whole") or not self.with_fraction:
+                return None
+            if self.padding and not (phase == "zero" or self._ends(remainder, zeros)):
+                return None
+            compared = self._whole_read(places, compared)
+            return ("point", 0, compared, 0 if self.padding else remainder, 0)
+        if phase == "zero":
+            return None
+        if phase in ("start", "whole"):
+            return self._whole_digit(state, int(character))
+        return self._part_digit(state, int(character))
+
+    def _whole_digit(self, state: _State, digit: int) -> _State:
+        phase, places, compared, remainder, zeros = state
+        compared = tuple(
+            order or (_order(digit, whole[places]) if places < len(whole) else 1)
+            for order, (whole, _, _) in zip(compared, self.bounds, strict=True)
+        )
+        limit = max((len(whole) for whole, _, _ in self.bounds), default=0)
+        places = min(places + 1, limit + 1)
+        if phase == "start" and digit == 0:
+            return ("zero", places, compared, 0, 0)
+        if digit == 0 and zeros < self.padding:
+            return ("whole", places, compared, remainder, zeros + 1)
+        if digit == 0:
+            return ("whole", places, compared, remainder * 10 % self.modulus, zeros)
+        remainder = (remainder * 10 ** (zeros + 1) + digit) % self.modulus
+        return ("whole", places, compared, remainder, 0)
+
+    def _part_digit(self, state: _State, digit: int) -> _State | None:
+        _, places, compared, remainder, _ = state
+        if places == self.scale:
+            return ("part", places, compared, remainder, 0) if digit == 0 else None
+        compared = tuple(
+            order or _order(digit, part[places : places + 1] or "0")
+            for order, (_, part, _) in zip(compared, self.bounds, strict=True)
+        )
+        return ("part", places + 1, compared, (remainder * 10 + digit) % self.modulus, 0)
+
+    def _ends(self, remainder: int, zeros: int) -> bool:
+        return remainder == 0 and zeros == self.padding
+
+    def _whole_read(self, places: int, compared: tuple[int, ...]) -> tuple[int, ...]:
+        """Comparisons of whole integer parts: the longer one is larger."""
+        return tuple(
+            -1 if places < len(whole) else 1 if places > len(whole) else order
+            for order, (whole, _, _) in zip(compared, self.bounds, strict=True)
+        )
+
+    def accepts(self, state: _State) -> bool:
+        phase, places, compared, remainder, zeros = state
+        if phase in ("start", "point"):
+            return False
+        if phase == "part":
+            left = self.scale - places
+        else:
+            compared = self._whole_read(places, compared)
+            left, places = self.scale, 0
+            if self.padding and phase == "whole" and not self._ends(remainder, zeros):
+                return False
+        if remainder * 10**left % self.modulus:
+            return False
+        return all(
+            self._holds(order, part[places:], relation)
+            for order, (_, part, relation) in zip(compared, self.bounds, strict=True)
+        )
+
+    @staticmethod
+    def _holds(order: int, unread: str, relation: str) -> bool:
+        order = order or (-1 if unread.strip("0") else 0)
+        return {">=": order >= 0, "<=": order <= 0, "!=": order != 0}[relation]
+
+
+def _order(digit: int, other: str) -> int:
+    return (digit > int(other)) - (digit < int(other))
+
+
+def multiples(
+    step: int | Fraction,
+    low: int | Fraction | None,
+    high: int | Fraction | None,
+    excluded: Sequence[int | Fraction],
+    with_fraction: bool,
+) -> Automaton:
+    """The magnitudes that are multiples of *step* between *low* and *high* (both included).
+
+    *excluded* are multiples that are left out.  *with_fraction* also takes plain decimals,
+    otherwise only integers without fraction.
+
+    Raises:
+        LimitError: More than `MAX_STATES` states.
+    """
+    scale = 0 if step.denominator == 1 else _decimal_places(step.denominator)
+    modulus, padding = step.numerator * (10**scale // step.denominator), 0
+    while scale == 0 and modulus % 10 == 0:
+        modulus, padding = modulus // 10, padding + 1
+    if modulus * (padding + 1) > MAX_STATES:
+        raise LimitError("number_states", modulus * (padding + 1), MAX_STATES)
+    bounds: list[_Bound] = [(*decimal_digits(value), "!=") for value in excluded]
+    if low:
+        bounds.append((*decimal_digits(low), ">="))
+    if high is not None:
+        bounds.append((*decimal_digits(high), "<="))
+    reader = _Reader(modulus, scale, padding, tuple(bounds), with_fraction)
+    return _minimised(*_explored(reader))
+
+
+def _explored(reader: _Reader) -> tuple[list[dict[str, int]], list[bool]]:
+    numbers = {reader.start: 0}
+    states = [reader.start]
+    moves: list[dict[str, int]] = []
+    for state in states:
+        row = {}
+        for character in "0123456789.":
+            after = reader.move(state, character)
+            if after is None:
+                continue
+            if after not in numbers:
+                numbers[after] = len(states)
+                states.append(after)
+                if len(states) > MAX_STATES:
+                    raise LimitError("number_states", len(states), MAX_STATES)
+            row[character] = numbers[after]
+        moves.append(row)
+    return moves, [reader.accepts(state) for state in states]
+
+
+def _minimised(moves: list[dict[str, int]], accepting: list[bool]) -> Automaton:
+    """Drop states that accept nothing, merge equal ones (Moore's refinement)."""
+    alive = _alive(moves, accepting)
+    if 0 not in alive:
+        return Automaton((), ())
+    moves = [{c: t for c, t in row.items() if t in alive} for row in moves]
+    order = sorted(alive)
+    block = [int(flag) for flag in accepting]
+    count = 0
+    while True:
+        names: dict[object, int] = {}
+        refined = block.copy()
+        for state in order:
+            shape = (block[state], tuple((c, block[t]) for c, t in moves[state].items()))
+            refined[state] = names.setdefault(shape, len(names))
+        block = refined
+        if len(names) == count:
+            break
+        count = len(names)
+    first: dict[int, int] = {}
+    for state in order:
+        first.setdefault(block[state], state)
+    return Automaton(
+        tuple({c: block[t] for c, t in moves[first[b]].items()} for b in range(count)),
+        tuple(accepting[first[b]] for b in range(count)),
+    )
+
+
+def _alive(moves: list[dict[str, int]], accepting: list[bool]) -> set[int]:
+    """States from which an accepting one can be reached."""
+    before: list[list[int]] = [[] for _ in moves]
+    for state, row in enumerate(moves):
+        for target in row.values():
+            before[target].append(state)
+    queue = [state for state, flag in enumerate(accepting) if flag]
+    alive = set(queue)
+    while queue:
+        for state in before[queue.pop()]:
+            if state not in alive:
+                alive.add(state)
+                queue.append(state)
+    return alive

@@ -1,0 +1,274 @@
+"""JSON strings: how texts are spelled, and sets of strings as expressions.
+
+A string is compared *as decoded*: length in code points, patterns and names see the text, whatever
+escapes spell it.  The set operations are therefore done on expressions over characters, each of
+which matches every spelling of that character, and the quotes are put around the result::
+
+    "  characters{min,max} & search(pattern) & full(format) & ~(name1 | name2)  "
+
+Texts that the schema itself holds (declared names, ``enum``, ``const``) are written in one
+spelling, that of ``json.dumps(text, ensure_ascii=False)``.  Where such a text is *excluded* (names
+that are declared elsewhere, in a set of other names) all its spellings are.
+
+A lone surrogate cannot be written in UTF-8 and is never written as an escape, so a text that holds
+one has no spelling: its expression matches nothing.
+
+Tested by tests/test_strings.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gramlock.errors import UnsatisfiableError
+from gramlock.schema.formats import FORMATS, format_expression
+from gramlock.schema.numbers import (
+    NumberSet,
+    Spelling,
+    is_number,
+    number_expression,
+    number_literal,
+)
+from gramlock.syntax.regex import parse
+
+if TYPE_CHECKING:
+    from gramlock._core import Expressions
+
+__all__ = [
+    "StringSet",
+    "free_key_expression",
+    "json_literal",
+    "scalar_expression",
+    "string_expression",
+    "string_literal_expression",
+]
+
+
+def json_literal(value: object) -> bytes:
+    """The canonical spelling of a JSON value, without white space.
+
+    Raises:
+        UnsatisfiableError: A string holds a lone surrogate, which has no spelling.
+
+    >>> json_literal({"a": [1.0, "é", None]})
+    b'{"a":[1,"\\xc3\\xa9",null]}'
+    """
+    pieces: list[bytes] = []
+    work: list[object] = [value]
+    while work:
+        item = work.pop()
+        if isinstance(item, bytes):
+            pieces.append(item)
+        elif isinstance(item, Mapping):
+            work.extend(reversed(_spaced(b"{", item.items(), b"}", _member)))
+        elif isinstance(item, (list, tuple)):
+            work.extend(reversed(_spaced(b"[", item, b"]", lambda child: [child])))
+        else:
+            pieces.append(_scalar_literal(item))
+    return b"".join(pieces)
+
+
+def _member(pair: tuple[str, object]) -> list[object]:
+    return [pair[0], b":", pair[1]]
+
+
+def _spaced(
+    opening: bytes, items: Iterable[object], closing: bytes, parts: Callable[..., list[object]]
+) -> list[object]:
+    """The parts of *items* between brackets, a comma between each two."""
+    found: list[object] = []
+    for item in items:
+        found += [b"," if found else opening, *parts(item)]
+    return [*(found or [opening]), closing]
+
+
+def _scalar_literal(value: object) -> bytes:
+    if value is None or value is True or value is False:
+        return json.dumps(value).encode()
+    if isinstance(value, str):
+        try:
+            return json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise UnsatisfiableError(f"{value!r} holds a lone surrogate") from None
+    return number_literal(value)
+
+
+def scalar_expression(
+    expressions: Expressions, value: object, numbers: Spelling = "canonical"
+) -> int:
+    """The texts of one null, boolean, number or string."""
+    if isinstance(value, str):
+        return string_literal_expression(expressions, value)
+    if numbers == "any" and is_number(value):
+        return number_expression(expressions, NumberSet.point(value), "any")
+    return expressions.literal(_scalar_literal(value))
+
+
+# -- expressions of strings -----------------------------------------------------------------------
+
+
+def string_literal_expression(
+    expressions: Expressions, text: str, every_spelling: bool = False
+) -> int:
+    """The string *text* with its quotes: its canonical spelling, or all of them."""
+    if every_spelling:
+        return _quoted(expressions, _spellings(expressions, text))
+    try:
+        return expressions.literal(json.dumps(text, ensure_ascii=False).encode())
+    except UnicodeEncodeError:
+        return expressions.NEVER
+
+
+def _spellings(e: Expressions, text: str) -> int:
+    """Every spelling of *text*, without quotes; nothing if it has a lone surrogate."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return e.NEVER
+    return e.concat([e.codepoints([(ord(c), ord(c))], "json") for c in text])
+
+
+def _quoted(e: Expressions, body: int) -> int:
+    quote = e.literal(b'"')
+    return e.concat([quote, body, quote])
+
+
+def _characters(e: Expressions, low: int = 0, high: int | None = None) -> int:
+    """*low* to *high* characters, any spelling of each."""
+    one = e.cache.get("json character")
+    if one is None:
+        one = e.cache["json character"] = e.codepoints([(0, 0x10FFFF)], "json")
+    return e.repeat(one, low, high)
+
+
+def free_key_expression(expressions: Expressions, excluded_names: Iterable[str]) -> int:
+    """Any string, with its quotes, but these names as decoded."""
+    return string_expression(expressions, excluded=excluded_names)
+
+
+def string_expression(
+    expressions: Expressions,
+    *,
+    min_length: int = 0,
+    max_length: int | None = None,
+    patterns: Sequence[str] = (),
+    formats: Sequence[str] = (),
+    excluded: Iterable[str] = (),
+) -> int:
+    """The strings, with their quotes, of which all of this holds.
+
+    Args:
+        expressions: The store that the result lives in.
+        min_length: Least number of code points.
+        max_length: Greatest number of code points, or None.
+        patterns: ECMA-262 expressions (flag ``u``), each of which is found somewhere in the text.
+        formats: Names of formats; unknown ones say nothing.
+        excluded: Texts left out, in every spelling.
+
+    Raises:
+        GrammarSyntaxError: A pattern does not parse.
+
+    Cost: memoised; one expression a constraint, joined by an intersection if there are several.
+    """
+    names = tuple(excluded)
+    key = ("string", min_length, max_length, tuple(patterns), tuple(formats), names)
+    known: int | None = expressions.cache.get(key)
+    if known is None:
+        body = _body(expressions, min_length, max_length, patterns, formats, names)
+        known = expressions.cache[key] = _quoted(expressions, body)
+    return known
+
+
+def _body(
+    e: Expressions,
+    low: int,
+    high: int | None,
+    patterns: Sequence[str],
+    formats: Sequence[str],
+    excluded: Sequence[str],
+) -> int:
+    if high is not None and low > high:
+        return e.NEVER
+    parts = [parse(pattern).search(e, "json") for pattern in patterns]
+    named = [format_expression(e, name, "json") for name in formats]
+    parts += [part for part in named if part is not None]
+    if low or high is not None or not parts:
+        parts.append(_characters(e, low, high))
+    if excluded:
+        parts.append(e.complement(e.union([_spellings(e, text) for text in excluded])))
+    return parts[0] if len(parts) == 1 else e.intersect(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class StringSet:
+    """A set of strings: a list of them, or those of which all the conditions hold.
+
+    Attributes:
+        values: Exactly these, in order; the other fields are then not in use.  None = no list.
+        min_length: Least number of code points.
+        max_length: Greatest number of code points, or None.
+        patterns: ECMA-262 expressions to be found in the text.
+        formats: Formats (of :data:`gramlock.schema.formats.FORMATS`) that the text has.
+    """
+
+    values: tuple[str, ...] | None = None
+    min_length: int = 0
+    max_length: int | None = None
+    patterns: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+
+    def intersect(self, other: StringSet, expressions: Expressions) -> StringSet | None:
+        """The strings in both sets, or None where certainly there are none."""
+        if self.values is not None or other.values is not None:
+            listed, rest = (self, other) if self.values is not None else (other, self)
+            kept = tuple(v for v in listed.values or () if rest.contains(v, expressions))
+            return StringSet(values=kept) if kept else None
+        longest = [n for n in (self.max_length, other.max_length) if n is not None]
+        low, high = max(self.min_length, other.min_length), min(longest, default=None)
+        if high is not None and low > high:
+            return None
+        patterns = tuple(dict.fromkeys(self.patterns + other.patterns))
+        formats = tuple(dict.fromkeys(self.formats + other.formats))
+        return StringSet(None, low, high, patterns, formats)
+
+    def contains(self, value: str, expressions: Expressions) -> bool:
+        """Whether the decoded string *value* is a member."""
+        if self.values is not None:
+            return value in self.values
+        if len(value) < self.min_length:
+            return False
+        if self.max_length is not None and len(value) > self.max_length:
+            return False
+        if not (self.patterns or self.formats):
+            return True
+        text = json.dumps(value).encode()  # only escapes, so a lone surrogate cannot fail here
+        free = string_expression(expressions, patterns=self.patterns, formats=self.formats)
+        return expressions.matches(free, text)
+
+    def is_empty(self, expressions: Expressions) -> bool:
+        """Whether no string is a member."""
+        if self.values is not None:
+            return not self.values
+        if len(self.patterns) + len(self.formats) == 0:
+            return self.max_length is not None and self.min_length > self.max_length
+        return expressions.is_empty(self.expression(expressions))
+
+    def expression(self, expressions: Expressions, every_spelling: bool = False) -> int:
+        """The members with their quotes; listed ones in one spelling unless *every_spelling*."""
+        if self.values is not None:
+            return expressions.union(
+                [string_literal_expression(expressions, v, every_spelling) for v in self.values]
+            )
+        return string_expression(
+            expressions,
+            min_length=self.min_length,
+            max_length=self.max_length,
+            patterns=self.patterns,
+            formats=self.formats,
+        )
+
+    def gaps(self) -> list[str]:
+        """What the formats of this set demand beyond what is enforced, one line each."""
+        known = [(name, FORMATS[name].gap) for name in self.formats if name in FORMATS]
+        return [f"{name}: {gap}" for name, gap in known if gap]
