@@ -88,7 +88,7 @@ static inline uint32_t glk_code_children(const glk_code *self, uint32_t id) {
 
 static inline uint32_t *glk_code_child(const glk_code *self, uint32_t id, uint32_t k) {
     glk_instr *instr = (glk_instr *)self->instrs.data + id;
-    uint32_t *list = (uint32_t *)self->lists.data + instr->b; /* not looked at by the first two */
+    uint32_t *lists = self->lists.data;
     switch ((glk_op)instr->op) {
     case GLK_OP_CAT:
         return k == 0 ? &instr->a : &instr->b;
@@ -96,12 +96,13 @@ static inline uint32_t *glk_code_child(const glk_code *self, uint32_t id, uint32
     case GLK_OP_JUMP:
         return &instr->a;
     case GLK_OP_ALT:
-        return list + 1 + k;
+        return lists + instr->b + 1 + k;
     case GLK_OP_SWITCH:
-        return list + 2 + 2 * k;
+        return lists + instr->b + 2 + 2 * k;
     default:
         assert(instr->op == GLK_OP_OBJECT);
-        return k < list[0] ? list + 4 + 3 * k : list + 4 + 3 * list[0] + 2 * (k - list[0]);
+        lists += instr->b;
+        return lists + 4 + (k < lists[0] ? 3 * k : lists[0] + 2 * k);
     }
 }
 

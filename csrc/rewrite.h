@@ -1,12 +1,16 @@
 /* rewrite.h -- from a grammar to a flat program, pass by pass.  Tested by tests/c/test_rewrite.c.
  *
- *   1. import       expressions into the vocabulary's store, cut to its reachable bytes
- *   2. productive   unreachable and unproductive nodes go; a root without sentence is
- *                   GLK_ERR_UNSATISFIABLE
- *   3. nullable     empty bodies of repeats become non-empty ones
- *   4. left         left recursion (direct, indirect, hidden behind nullable nodes) becomes right
+ *   1. lower        the reachable nodes as code; expressions go into the vocabulary's store, cut to
+ *                   its reachable bytes; what has no sentence by itself becomes a choice of nothing
+ *   2. productive   nodes without a sentence go; a root without one is GLK_ERR_UNSATISFIABLE
+ *   3. nonempty     bodies of repeats that match the empty string become ones that do not
+ *   4. leftcorner   left recursion (direct, indirect, hidden behind nullable nodes) becomes right
  *                   recursion by the left-corner transform, polynomial in the grammar's size
- *   5. flatten      glk_code
+ *   5. emit         renumbered from the root, references resolved, the invariants of code.h
+ *
+ * Passes 1 to 4 work on code with JUMP, without TABLE, with any number of alternatives in an ALT
+ * (passes.h); 3 and 4 do nothing where there is nothing to do, which is the case for every JSON
+ * schema.
  */
 #ifndef GLK_REWRITE_H
 #define GLK_REWRITE_H
@@ -24,8 +28,18 @@ typedef struct glk_rewrite_env {
     glk_status (*is_empty)(void *context, uint32_t expr, bool *out, glk_error *err);
     /* Whether it matches the empty string (a tag counts). */
     bool (*is_nullable)(void *context, uint32_t expr);
-    /* The expression without the empty string, for expressions without tags. */
+    /* The expression, tagged or not, without the empty string (glk_strip_empty). */
     glk_status (*without_empty)(void *context, uint32_t expr, uint32_t *out, glk_error *err);
+    /* Appends the labels that a tagged expression can end with, ascending; branches without a
+     * sentence do not count (glk_strip_list with an emptiness test). */
+    glk_status (*live_labels)(void *context, uint32_t expr, glk_vec *labels, glk_error *err);
+    /* Appends the labels with which the empty string matches (glk_expr_labels). */
+    glk_status (*empty_labels)(void *context, uint32_t expr, glk_vec *labels, glk_error *err);
+    /* The expression without the branches of these labels, ascending (glk_strip_labels). */
+    glk_status (*without_labels)(void *context, uint32_t expr, const uint32_t *labels,
+                                 size_t count, uint32_t *out, glk_error *err);
+    /* Whether a byte is reachable: it stands in some token. */
+    bool (*has_byte)(void *context, uint8_t byte);
 } glk_rewrite_env;
 
 /* `max_steps` bounds the work of all passes together (budget "rewrite_steps"). `out` is initialised by the
