@@ -18,6 +18,7 @@ __all__ = [
     "NOT_LINE_END",
     "SCALAR",
     "SPACE",
+    "TOP",
     "WORD",
     "Ranges",
     "complement",

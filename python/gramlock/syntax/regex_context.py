@@ -19,108 +19,31 @@ What is left, loops whose bodies look outside and intervals that cross, goes to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Union
+from typing import Final
 
-from gramlock.errors import GrammarSyntaxError, LimitError
+from gramlock.errors import LimitError
 from gramlock.syntax import charclass as cc
-from gramlock.syntax.charclass import Ranges
 from gramlock.syntax.regex_expr import Translator
-from gramlock.syntax.regex_tree import (
-    Alternation,
-    Concat,
-    Edge,
-    Literal,
-    Look,
-    Node,
-    Repeat,
-    Set,
-    WordEdge,
+from gramlock.syntax.regex_loop import loop_paths
+from gramlock.syntax.regex_path import (
+    Beyond,
+    Condition,
+    Far,
+    Item,
+    Near,
+    Path,
+    Piece,
+    Pieces,
+    Resolved,
 )
+from gramlock.syntax.regex_tree import Alternation, Concat, Edge, Look, Node, Repeat, WordEdge
 
-__all__ = ["Far", "Loop", "Near", "Path", "Piece", "compile_asserting"]
+__all__ = ["compile_asserting"]
 
 MAX_PATHS: Final = 2000
 MAX_UNROLLED: Final = 64
-
-
-@dataclass(frozen=True)
-class Piece:
-    """An expression without assertions.
-
-    Attributes:
-        expr: The expression.
-        low: Fewest characters.
-        high: Most characters, or None.
-        first: Every character it may begin with is in this set.
-        last: Every character it may end with is in this set.
-        members: If it is exactly one character out of a set, the set.
-    """
-
-    expr: int
-    low: int
-    high: int | None
-    first: Ranges
-    last: Ranges
-    members: Ranges | None = None
-
-
-@dataclass(frozen=True)
-class Near:
-    """A condition on the next (*ahead*) or the last character; *boundary*: holds if there is none."""
-
-    ahead: bool
-    members: Ranges
-    boundary: bool
-
-    def negated(self) -> Near:
-        return Near(self.ahead, cc.complement(self.members), not self.boundary)
-
-
-@dataclass(frozen=True)
-class Far:
-    """A condition on the rest of the text (*ahead*), or on the text so far.
-
-    Attributes:
-        expr: The rest, or the text so far, must be in this language.
-        width: It is decided by so many characters, if there are as many; None if by no number.
-        source: What it was made from, if without assertions: the tree of the look-around.
-        positive: Whether *source* must match there.
-    """
-
-    ahead: bool
-    expr: int
-    width: int | None
-    source: Node | None = None
-    positive: bool = True
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A repeated body that looks outside itself, as the paths of the body."""
-
-    bodies: tuple[Path, ...]
-    low: int
-    high: int | None
-
-
-Condition = Union[Near, Far]
-Item = Union[Piece, Near, Far, Loop]
-Path = tuple[Item, ...]
-
-
-class Beyond(Exception):
-    """A path that intersections of intervals do not express."""
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """A path without conditions but those on what lies outside."""
-
-    left: tuple[Condition, ...]
-    piece: Piece
-    right: tuple[Condition, ...]
 
 
 @dataclass
@@ -132,104 +55,18 @@ class _State:
 
 
 class _Compiler:
-    """Compiles one tree.
-
-    Attributes:
-        shapes: Piece of each assertion-free node by index, made when first asked for.
-    """
+    """Compiles one tree."""
 
     def __init__(self, nodes: Sequence[Node], translator: Translator) -> None:
         self.store = translator.store
-        self.translator = translator
-        self.any = translator.any
-        self.whole = Piece(self.any, 0, None, cc.ALL, cc.ALL)
-        self.shapes: list[Piece | None] = []
-        for node in nodes:
-            self.shapes.append(None if node.asserts else self._shape(node))
-
-    # -- pieces ----------------------------------------------------------------------------------
-
-    def _shape(self, node: Node) -> Piece:
-        """Measure an assertion-free node; its children are measured already."""
-        expr = self.translator.ids[node.index]
-        if isinstance(node, Set):
-            return Piece(expr, 1, 1, node.members, node.members, node.members)
-        if isinstance(node, Literal):
-            if not node.text:
-                return Piece(expr, 0, 0, cc.EMPTY, cc.EMPTY)
-            first, last = ord(node.text[0]), ord(node.text[-1])
-            size = len(node.text)
-            members = ((first, first),) if size == 1 else None
-            return Piece(expr, size, size, ((first, first),), ((last, last),), members)
-        if isinstance(node, Repeat):
-            return self._repeated(self.piece(node.items[0]), node.low, node.high)
-        parts = [self.piece(item) for item in node.items]
-        return self.joined(parts, expr) if isinstance(node, Concat) else self._either(parts, expr)
-
-    def piece(self, node: Node) -> Piece:
-        """Return the piece of an assertion-free node."""
-        found = self.shapes[node.index]
-        assert found is not None
-        return found
-
-    def joined(self, parts: Sequence[Piece], expr: int | None = None) -> Piece:
-        """Return pieces one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        if expr is None:
-            expr = self.store.concat([part.expr for part in parts])
-        highs = [part.high for part in parts]
-        high = None if None in highs else sum(h for h in highs if h is not None)
-        first = _leading((part.low, part.first) for part in parts)
-        last = _leading((part.low, part.last) for part in reversed(parts))
-        return Piece(expr, sum(part.low for part in parts), high, first, last)
-
-    def _either(self, parts: Sequence[Piece], expr: int | None = None) -> Piece:
-        """Return one piece or another."""
-        if len(parts) == 1:
-            return parts[0]
-        if expr is None:
-            expr = self.store.union([part.expr for part in parts])
-        highs = [part.high for part in parts]
-        high = None if None in highs else max(h for h in highs if h is not None)
-        first = cc.union(*(part.first for part in parts))
-        last = cc.union(*(part.last for part in parts))
-        low = min(part.low for part in parts)
-        members = first if all(part.members is not None for part in parts) else None
-        return Piece(expr, low, high, first, last, members)
-
-    def _repeated(self, part: Piece, low: int, high: int | None) -> Piece:
-        expr = self.store.repeat(part.expr, low, high)
-        longest = 0 if part.high == 0 else None
-        if high is not None and part.high is not None:
-            longest = part.high * high
-        return Piece(expr, part.low * low, longest, part.first, part.last)
-
-    def narrowed(self, piece: Piece, near: Near, keep_empty: bool) -> Piece:
-        """Restrict the character at one end of a piece; *keep_empty*: it may still be empty."""
-        store = self.store
-        if piece.members is not None:
-            members = cc.intersection(piece.members, near.members)
-            return Piece(self.translator.set(members), 1, 1, members, members, members)
-        member = self.translator.set(near.members)
-        around = [member, self.any] if near.ahead else [self.any, member]
-        wanted = store.concat(around) if near.members else store.NEVER
-        if keep_empty:
-            wanted = store.union([store.EPSILON, wanted])
-        expr = wanted if piece.expr == self.any else store.intersect([piece.expr, wanted])
-        low = piece.low if keep_empty else max(1, piece.low)
-        if near.ahead:
-            return replace(
-                piece, expr=expr, low=low, first=cc.intersection(piece.first, near.members)
-            )
-        return replace(piece, expr=expr, low=low, last=cc.intersection(piece.last, near.members))
+        self.pieces = Pieces(nodes, translator)
 
     # -- tree to paths ---------------------------------------------------------------------------
 
     def expand(self, node: Node) -> list[Path]:
         """Return the paths of a node; none if it never matches."""
         if not node.asserts:
-            return [(self.piece(node),)]
+            return [(self.pieces.of(node),)]
         if isinstance(node, Edge):
             return [(Near(node.ahead, node.members, node.boundary),)]
         if isinstance(node, WordEdge):
@@ -242,8 +79,8 @@ class _Compiler:
             return self._product([self.expand(item) for item in node.items])
         assert isinstance(node, Alternation)
         paths = [path for item in node.items if item.asserts for path in self.expand(item)]
-        plain = [self.piece(item) for item in node.items if not item.asserts]
-        return paths + ([(self._either(plain),)] if plain else [])
+        plain = [self.pieces.of(item) for item in node.items if not item.asserts]
+        return paths + ([(self.pieces.either(plain),)] if plain else [])
 
     def _product(self, factors: Sequence[list[Path]]) -> list[Path]:
         """Return every way to take one path of each factor, less those seen to be impossible."""
@@ -261,20 +98,20 @@ class _Compiler:
         if near is not None:
             return [(near.negated() if node.negated else near,)]
         if not node.item.asserts:
-            piece = self.piece(node.item)
+            piece = self.pieces.of(node.item)
             if piece.low == 0:
                 return [] if node.negated else [()]
-            parts = [piece.expr, self.any] if node.ahead else [self.any, piece.expr]
+            parts = [piece.expr, self.pieces.any] if node.ahead else [self.pieces.any, piece.expr]
             expr = self.store.concat(parts)
             if node.negated:
                 expr = self.store.complement(expr)
-            return [(Far(node.ahead, expr, piece.high, node.item, not node.negated),)]
+            return [(Far(node.ahead, expr, piece.high),)]
         return self._nested_look(node)
 
     def _one_character(self, node: Node, ahead: bool) -> Near | None:
         """Return what a look-around asks if it only looks at one character, or at the end."""
         if not node.asserts:
-            members = self.piece(node).members
+            members = self.pieces.of(node).members
             return None if members is None else Near(ahead, members, boundary=False)
         if isinstance(node, Edge) and node.ahead is ahead:
             return Near(ahead, node.members, node.boundary)
@@ -291,12 +128,8 @@ class _Compiler:
         cases: list[tuple[Condition, ...]] = []
         plain: list[int] = []
         for path in self.expand(node.item):
-            ends = (*path, self.whole) if node.ahead else (self.whole, *path)
-            try:
-                resolved = self.resolve(ends, left_open=node.ahead, right_open=not node.ahead)
-            except Beyond as reason:
-                raise GrammarSyntaxError(f"{reason}, inside a look-around") from None
-            for one in resolved:
+            ends = (*path, self.pieces.whole) if node.ahead else (self.pieces.whole, *path)
+            for one in self.resolve(ends, left_open=node.ahead, right_open=not node.ahead):
                 outside = one.left + one.right
                 if outside:
                     cases.append((*outside, Far(node.ahead, one.piece.expr, None)))
@@ -311,44 +144,47 @@ class _Compiler:
     def _negate(self, condition: Condition) -> Condition:
         if isinstance(condition, Near):
             return condition.negated()
-        return replace(
-            condition,
-            expr=self.store.complement(condition.expr),
-            positive=not condition.positive,
-        )
+        return condition._replace(expr=self.store.complement(condition.expr))
 
     def _repeat(self, node: Repeat) -> list[Path]:
         """Return the paths of a repeat: a piece if its body decides itself, else copies or a loop."""
         bodies = self.expand(node.items[0])
         if not bodies:
             return [()] if node.low == 0 else []
-        closed = self._closed(bodies)
+        closed = None if node.high == 1 else self._closed(bodies)
         if closed is not None:
-            return [(self._repeated(closed, node.low, node.high),)]
+            return [(self.pieces.repeated(closed, node.low, node.high),)]
         if all(_takes_nothing(item) for body in bodies for item in body):
             # An iteration that takes no characters: required once, it holds however often.
             return [()] if node.low == 0 else bodies
-        if node.high is not None and len(bodies) ** node.high <= MAX_UNROLLED >= node.high:
-            paths: list[Path] = []
-            for count in range(node.low, node.high + 1):
-                paths += self._product([bodies] * count)
-            return paths
-        return [(Loop(tuple(bodies), node.low, node.high),)]
+        return self._unrolled(bodies, node.low, node.high)
+
+    def _unrolled(self, bodies: list[Path], low: int, high: int | None) -> list[Path]:
+        """Return the paths of a repeat whose body looks outside, iteration by iteration."""
+        if high is None:
+            more = loop_paths(self._iterations(bodies), self.pieces)
+            if low == 0:
+                return [(), *more]
+            return self._product([*([bodies] * (low - 1)), more])
+        if high > MAX_UNROLLED or len(bodies) ** high > MAX_PATHS:
+            raise Beyond
+        copies = range(low, high + 1)
+        return [path for count in copies for path in self._product([bodies] * count)]
+
+    def _iterations(self, bodies: Sequence[Path]) -> list[Resolved]:
+        return [one for body in bodies for one in self.resolve(body, True, True)]
 
     def _closed(self, bodies: Sequence[Path]) -> Piece | None:
         """Return the piece of a loop's body, or None if it looks outside."""
-        pieces = []
-        for body in bodies:
-            try:
-                resolved = self.resolve(body, left_open=True, right_open=True)
-            except Beyond:
-                return None
-            if any(one.left or one.right for one in resolved):
-                return None
-            pieces += [one.piece for one in resolved]
-        if not pieces:
+        try:
+            resolved = self._iterations(bodies)
+        except Beyond:
+            return None
+        if any(one.left or one.right for one in resolved):
+            return None
+        if not resolved:
             return Piece(self.store.NEVER, 1, 1, cc.EMPTY, cc.EMPTY)
-        return self._either(pieces)
+        return self.pieces.either([one.piece for one in resolved])
 
     # -- paths to expressions --------------------------------------------------------------------
 
@@ -402,7 +238,7 @@ class _Compiler:
         allowed = cc.intersection(seen, near.members)
         if allowed or keep_empty:
             if allowed != seen or (piece.low == 0 and not keep_empty):
-                piece = self.narrowed(piece, near, keep_empty)
+                piece = self.pieces.narrowed(piece, near, keep_empty)
             pieces = [*state.pieces[:index], piece, *state.pieces[index + 1 :]]
             results.append(_State(pieces, conditions))
         return results
@@ -437,7 +273,7 @@ class _Compiler:
             if length >= far.width:
                 return (at, end) if far.ahead else (end, at)
         if right_open if far.ahead else left_open:
-            raise Beyond("a look-around reaches outside its loop")
+            raise Beyond
         return (at, len(pieces)) if far.ahead else (0, at)
 
     def _intersected(
@@ -452,14 +288,14 @@ class _Compiler:
                 continue
             inside = [run for run in runs if start <= run[0] and run[1] <= end]
             if not inside or inside[0][0] != start or inside[-1][1] != end:
-                raise Beyond("look-ahead and look-behind cross each other")
-            whole = self.joined([run[2] for run in inside])
+                raise Beyond
+            whole = self.pieces.joined([run[2] for run in inside])
             piece = replace(whole, expr=self.store.intersect([whole.expr, expr]), members=None)
             place = runs.index(inside[0])
             runs[place : place + len(inside)] = [(start, end, piece)]
         if not runs:
             return Piece(self.store.EPSILON, 0, 0, cc.EMPTY, cc.EMPTY)
-        return self.joined([run[2] for run in runs])
+        return self.pieces.joined([run[2] for run in runs])
 
     def _holds_empty(self, expr: int) -> bool:
         return self.store.matches(expr, b"")
@@ -469,25 +305,9 @@ class _Compiler:
         options: list[int] = []
         for path in self.expand(root):
             if search:
-                path = (self.whole, *path, self.whole)
-            try:
-                options += [one.piece.expr for one in self.resolve(path, False, False)]
-            except Beyond as reason:
-                options.append(self._labelled(path, reason))
+                path = (self.pieces.whole, *path, self.pieces.whole)
+            options += [one.piece.expr for one in self.resolve(path, False, False)]
         return self.store.union(options)
-
-    def _labelled(self, path: Path, reason: Beyond) -> int:
-        raise GrammarSyntaxError(str(reason))
-
-
-def _leading(parts: Iterable[tuple[int, Ranges]]) -> Ranges:
-    """Unite the sets of (fewest characters, set), up to the first that cannot be empty."""
-    found: list[Ranges] = []
-    for low, members in parts:
-        found.append(members)
-        if low:
-            break
-    return cc.union(*found) if found else cc.EMPTY
 
 
 def _takes_nothing(item: Item) -> bool:
@@ -513,12 +333,11 @@ def _append(path: Path, option: Path) -> Path | None:
             if verdict:
                 continue
         if isinstance(item, Piece) and item.low:
-            for near in _trailing(items):
-                verdict = _decided(near, item)
-                if verdict is False:
-                    return None
-                if verdict:
-                    items.remove(near)
+            start = _trailing(items)
+            verdicts = [_decided_ahead(one, item) for one in items[start:]]
+            if False in verdicts:
+                return None
+            items[start:] = [one for one, known in zip(items[start:], verdicts) if not known]
         items.append(item)
     return tuple(items)
 
@@ -537,28 +356,26 @@ def _neighbour(items: Sequence[Item]) -> Piece | None:
     for item in reversed(items):
         if isinstance(item, Piece):
             return item
-        if isinstance(item, Loop):
-            return None
     return None
 
 
-def _trailing(items: Sequence[Item]) -> list[Near]:
-    """Return the conditions on the next character at the end of *items*."""
-    found: list[Near] = []
-    for item in reversed(items):
-        if isinstance(item, (Piece, Loop)):
-            break
-        if isinstance(item, Near) and item.ahead:
-            found.append(item)
-    return found
+def _decided_ahead(item: Item, piece: Piece) -> bool | None:
+    """Tell whether *item* is a condition on the next character that *piece* decides."""
+    return _decided(item, piece) if isinstance(item, Near) and item.ahead else None
+
+
+def _trailing(items: Sequence[Item]) -> int:
+    """Return where the conditions at the end of *items* start."""
+    start = len(items)
+    while start and isinstance(items[start - 1], (Near, Far)):
+        start -= 1
+    return start
 
 
 def _split(path: Path) -> _State:
     """Sort a path into pieces and the conditions between them."""
     state = _State([], [[]])
     for item in path:
-        if isinstance(item, Loop):
-            raise Beyond("an assertion inside a loop looks outside it")
         if isinstance(item, Piece):
             state.pieces.append(item)
             state.conditions.append([])
@@ -583,4 +400,9 @@ def compile_asserting(
     root: Node, nodes: Sequence[Node], translator: Translator, search: bool
 ) -> int:
     """Return the expression of a pattern with assertions; see :func:`regex_expr.compile_tree`."""
-    return _Compiler(nodes, translator).compile(root, search)
+    try:
+        return _Compiler(nodes, translator).compile(root, search)
+    except Beyond:
+        from gramlock.syntax.regex_automaton import compile_automaton
+
+        return compile_automaton(root, nodes, translator, search)
