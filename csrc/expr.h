@@ -150,8 +150,5 @@ glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t cut, uint
  * expression of `from`, GLK_NONE = not yet) is extended along the way and may be kept. */
 glk_status glk_expr_import(glk_exprs *self, const glk_exprs *from, uint32_t item, glk_vec *map,
                            uint32_t *out, glk_error *err);
-/* The branches of a tagged expression whose label is not among `labels` (sorted). */
-glk_status glk_expr_without_labels(glk_exprs *self, uint32_t item, const uint32_t *labels,
-                                   size_t count, uint32_t *out, glk_error *err);
 
 #endif

@@ -1,0 +1,160 @@
+/* batch.c -- see batch.h.  A batch is a counter of rows that are taken; whoever is free takes the
+ * next.  Workers join a batch at most once and leave when the counter has run out. */
+#include "batch.h"
+
+#include <pthread.h>
+
+#include "matcher.h"
+
+typedef struct batch {
+    void (*run)(void *context, size_t index);
+    void *context;
+    size_t count;
+    _Atomic size_t next;
+    uint32_t places;  /* workers that may still join; guarded by the pool's lock */
+    uint32_t working; /* workers that have joined and not left; likewise */
+} batch;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, left;
+    uint32_t workers;
+    batch *current; /* NULL: nothing to do */
+    bool prepared;  /* the fork handler is in place */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .wake = PTHREAD_COND_INITIALIZER,
+          .left = PTHREAD_COND_INITIALIZER};
+
+static void work_on(batch *job) {
+    for (;;) {
+        size_t index = atomic_fetch_add(&job->next, 1);
+        if (index >= job->count) {
+            return;
+        }
+        job->run(job->context, index);
+    }
+}
+
+static void *worker(void *unused) {
+    (void)unused;
+    (void)pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        batch *job = pool.current;
+        if (job == NULL || job->places == 0) {
+            (void)pthread_cond_wait(&pool.wake, &pool.lock);
+            continue;
+        }
+        job->places--;
+        job->working++;
+        (void)pthread_mutex_unlock(&pool.lock);
+        work_on(job);
+        (void)pthread_mutex_lock(&pool.lock);
+        if (--job->working == 0) {
+            (void)pthread_cond_signal(&pool.left);
+        }
+    }
+    return NULL;
+}
+
+static void forget_workers(void) { /* in a forked child only the calling thread lives on */
+    (void)pthread_mutex_init(&pool.lock, NULL);
+    (void)pthread_cond_init(&pool.wake, NULL);
+    (void)pthread_cond_init(&pool.left, NULL);
+    pool.workers = 0;
+    pool.current = NULL;
+}
+
+/* With the lock held; fewer workers than asked for (no memory, no threads) only cost time. */
+static void hire(uint32_t wanted) {
+    if (!pool.prepared) {
+        pool.prepared = pthread_atfork(NULL, NULL, forget_workers) == 0;
+    }
+    while (pool.prepared && pool.workers < wanted) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, worker, NULL) != 0) {
+            return;
+        }
+        (void)pthread_detach(thread);
+        pool.workers++;
+    }
+}
+
+void glk_batch_run(void (*run)(void *context, size_t index), void *context, size_t count,
+                   uint32_t threads) {
+    batch job = {.run = run, .context = context, .count = count};
+    atomic_init(&job.next, 0);
+    if (threads > GLK_MOST_THREADS) {
+        threads = GLK_MOST_THREADS;
+    }
+    if (threads > count) {
+        threads = (uint32_t)count;
+    }
+    bool shared = false;
+    if (threads > 1) {
+        (void)pthread_mutex_lock(&pool.lock);
+        shared = pool.current == NULL;
+        if (shared) {
+            hire(threads - 1);
+            job.places = threads - 1;
+            pool.current = &job;
+            (void)pthread_cond_broadcast(&pool.wake);
+        }
+        (void)pthread_mutex_unlock(&pool.lock);
+    }
+    work_on(&job);
+    if (shared) {
+        (void)pthread_mutex_lock(&pool.lock);
+        job.places = 0;
+        while (job.working > 0) {
+            (void)pthread_cond_wait(&pool.left, &pool.lock);
+        }
+        pool.current = NULL;
+        (void)pthread_mutex_unlock(&pool.lock);
+    }
+}
+
+/* ------------------------------------------------------------------ masks of many matchers */
+
+typedef struct rows {
+    glk_matcher *const *matchers;
+    uint32_t *masks;
+    size_t stride, words;
+    glk_status *statuses;
+    glk_error *errors; /* of the first row that failed; guarded by `claimed` */
+    atomic_flag claimed;
+} rows;
+
+static void fill_one(void *context, size_t index) {
+    rows *self = context;
+    glk_error error = {0};
+    glk_status status = glk_matcher_fill(self->matchers[index],
+                                         self->masks + index * self->stride, self->words, &error);
+    self->statuses[index] = status;
+    if (status != GLK_OK && self->errors != NULL && !atomic_flag_test_and_set(&self->claimed)) {
+        *self->errors = error;
+        self->errors->row = (uint32_t)index;
+    }
+}
+
+glk_status glk_matchers_fill(glk_matcher *const *matchers, size_t count, uint32_t *masks,
+                             size_t stride, size_t words, uint32_t threads, glk_status *statuses,
+                             glk_error *err) {
+    if (words > stride && count > 1) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "rows of %zu words at a stride of %zu", words,
+                        stride);
+    }
+    rows job = {.matchers = matchers,
+                .masks = masks,
+                .stride = stride,
+                .words = words,
+                .statuses = statuses,
+                .errors = err,
+                .claimed = ATOMIC_FLAG_INIT};
+    glk_batch_run(fill_one, &job, count, threads);
+    for (size_t i = 0; i < count; i++) {
+        if (statuses[i] != GLK_OK) {
+            return statuses[i];
+        }
+    }
+    return GLK_OK;
+}

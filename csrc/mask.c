@@ -1,0 +1,371 @@
+/* mask.c -- see mask.h. */
+#include "mask.h"
+
+enum { LIST_AT_MOST = 6000 }; /* longer lists become bitmasks: writing one costs about that much */
+
+/* ------------------------------------------------------------------ walks */
+
+typedef struct walk {
+    glk_epoch *epoch;
+    const glk_trie *trie;
+    uint64_t *steps;
+    glk_error *err;
+    glk_vec path; /* const glk_moves * by depth below the start */
+    glk_vec ids;  /* u32 in configuration ids by depth */
+} walk;
+
+static glk_status target_of(const walk *self, uint32_t config, const glk_moves *moves,
+                            uint8_t byte, uint32_t *out) {
+    *out = atomic_load_explicit(&moves->target[glk_moves_rank(moves, byte)],
+                                memory_order_acquire);
+    if (GLK_LIKELY(*out != GLK_NONE)) {
+        return GLK_OK;
+    }
+    return glk_parser_step(self->epoch, config, byte, self->steps, out, self->err);
+}
+
+/* Appends the ids of the trie nodes [begin, end) that `config` lets through; `depth` is that of the
+ * parent.  The path is kept as (configuration, row) so that a sibling needs no look-up. */
+static glk_status walk_nodes(walk *self, uint32_t begin, uint32_t end, uint32_t depth,
+                             uint32_t config, glk_vec *out) {
+    const glk_trie_node *nodes = self->trie->nodes;
+    const glk_moves *moves;
+    uint64_t visited = 0;
+    GLK_TRY(glk_vec_reserve(&self->path, self->epoch->longest + 1, self->err));
+    GLK_TRY(glk_vec_reserve(&self->ids, self->epoch->longest + 1, self->err));
+    const glk_moves **rows = self->path.data;
+    uint32_t *configs = GLK_VEC_U32(&self->ids);
+    GLK_TRY(glk_parser_moves(self->epoch, config, self->steps, &rows[0], self->err));
+    configs[0] = config;
+    for (uint32_t i = begin; i < end;) {
+        const glk_trie_node *node = &nodes[i];
+        uint32_t level = node->depth - depth - 1, next;
+        moves = rows[level];
+        visited++;
+        if (!glk_bytes_has(&moves->live, node->byte)) {
+            i = node->skip;
+            continue;
+        }
+        GLK_TRY(target_of(self, configs[level], moves, node->byte, &next));
+        uint32_t own = nodes[i + 1].first - node->first;
+        if (own > 0) {
+            GLK_TRY(glk_vec_reserve(out, own, self->err));
+            memcpy(GLK_VEC_U32(out) + out->count, self->trie->tokens + node->first,
+                   own * sizeof(uint32_t));
+            out->count += own;
+        }
+        if (node->skip > i + 1) {
+            configs[level + 1] = next;
+            GLK_TRY(glk_parser_moves(self->epoch, next, self->steps, &rows[level + 1],
+                                     self->err));
+        }
+        i++;
+    }
+    self->epoch->walks++;
+    self->epoch->visited += visited;
+    if (*self->steps < visited) {
+        return glk_fail_limit(self->err, "steps", visited, *self->steps);
+    }
+    *self->steps -= visited;
+    return GLK_OK;
+}
+
+static void open_walk(walk *self, glk_epoch *epoch, uint64_t *steps, glk_error *err) {
+    *self = (walk){.epoch = epoch, .steps = steps, .err = err};
+    glk_vec_init(&self->path, NULL, sizeof(const glk_moves *));
+    glk_vec_init(&self->ids, NULL, sizeof(uint32_t));
+}
+
+static void close_walk(walk *self) {
+    glk_vec_free(&self->path);
+    glk_vec_free(&self->ids);
+}
+
+/* ------------------------------------------------------------------ threads */
+
+static glk_status span_of(glk_epoch *self, uint32_t state, uint64_t *steps, const glk_span **out,
+                          glk_error *err) {
+    *out = glk_state_span(self->terminals, state);
+    if (*out != NULL) {
+        return GLK_OK;
+    }
+    (void)pthread_mutex_lock(&self->terminals->lock);
+    glk_status status = glk_span_build(self->terminals, state, steps, out, err);
+    (void)pthread_mutex_unlock(&self->terminals->lock);
+    return status;
+}
+
+/* Drops the ids from `from` on whose exits were moved to a span above `level`. */
+static void drop_moved(const glk_span *top, const glk_span *level, glk_vec *ids, uint32_t from) {
+    for (const glk_span *s = top; s != level; s = s->base) {
+        uint32_t kept = from;
+        uint32_t *items = GLK_VEC_U32(ids);
+        for (uint32_t i = from; s->moved_count > 0 && i < ids->count; i++) {
+            if (!glk_ids_have(s->moved, s->moved_count, items[i])) {
+                items[kept++] = items[i];
+            }
+        }
+        if (s->moved_count > 0) {
+            ids->count = kept;
+        }
+    }
+}
+
+/* Whether the labels end the terminal of this continuation at all (a SWITCH that lost a label in
+ * rewriting has no such exit; plain ends and labelled ones never share a terminal). */
+static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk_vec *out) {
+    for (uint32_t i = 0; i < span->exit_count; i++) {
+        const glk_exits *exits = &span->exits[i];
+        uint32_t config;
+        GLK_TRY(glk_parser_closure(job->epoch, rest, exits->labels, job->steps, &config,
+                                   job->err));
+        job->trie = &exits->trie;
+        GLK_TRY(walk_nodes(job, 1, exits->trie.count, 0, config, out));
+    }
+    for (uint32_t i = 0; i < span->root_count; i++) {
+        const glk_exit_root *root = &span->roots[i];
+        uint32_t config;
+        GLK_TRY(glk_parser_closure(job->epoch, rest, root->labels, job->steps, &config,
+                                   job->err));
+        job->trie = &job->epoch->terminals->vocab->trie;
+        const glk_trie_node *node = &job->trie->nodes[root->node];
+        GLK_TRY(walk_nodes(job, root->node + 1, node->skip, node->depth, config, out));
+    }
+    return GLK_OK;
+}
+
+static glk_status keep_list(glk_epoch *self, const glk_vec *ids, const uint32_t **out,
+                            glk_error *err) {
+    void *memory;
+    size_t bytes = ids->count * sizeof(uint32_t);
+    GLK_TRY(glk_arena_take(&self->arena, bytes, &memory, err));
+    if (ids->count > 0) {
+        memcpy(memory, ids->data, bytes);
+    }
+    *out = memory;
+    return GLK_OK;
+}
+
+/* Replaces long lists by a bitmask of their own. */
+static glk_status densify(glk_epoch *self, glk_tokens *tokens, glk_error *err) {
+    if (tokens->plus_count + tokens->minus_count <= LIST_AT_MOST) {
+        return GLK_OK;
+    }
+    uint32_t size = self->terminals->vocab->size;
+    void *memory;
+    GLK_TRY(glk_arena_take(&self->arena, glk_mask_words(size) * sizeof(uint32_t), &memory, err));
+    glk_mask_write(tokens, size, memory, glk_mask_words(size));
+    *tokens = (glk_tokens){.dense = memory};
+    return GLK_OK;
+}
+
+static glk_status thread_mask_now(walk *job, const glk_thread *thread, glk_tokens *out) {
+    glk_epoch *self = job->epoch;
+    glk_vec *ids = &self->ids;
+    ids->count = 0;
+    if ((thread->state & GLK_TOKENS_BIT) != 0) {
+        const glk_instr *code = glk_code_at(self->code, thread->state & ~GLK_TOKENS_BIT);
+        const uint32_t *list = glk_code_list(self->code, code->b);
+        *out = (glk_tokens){.plus = list + 1, .plus_count = list[0]};
+        return GLK_OK;
+    }
+    const glk_span *span;
+    GLK_TRY(span_of(self, thread->state, job->steps, &span, job->err));
+    *out = span->interior;
+    GLK_TRY(glk_vec_reserve(ids, out->plus_count, job->err));
+    if (out->plus_count > 0) {
+        memcpy(ids->data, out->plus, out->plus_count * sizeof(uint32_t));
+    }
+    ids->count = out->plus_count;
+    for (const glk_span *level = span; level != NULL; level = level->base) {
+        uint32_t from = ids->count;
+        GLK_TRY(walk_exits(job, level, thread->rest, ids));
+        drop_moved(span, level, ids, from);
+    }
+    out->plus_count = ids->count;
+    GLK_TRY(keep_list(self, ids, &out->plus, job->err));
+    return densify(self, out, job->err);
+}
+
+static glk_status thread_mask(walk *job, const glk_thread *thread, const glk_tokens **out) {
+    glk_epoch *self = job->epoch;
+    uint32_t hash = (uint32_t)glk_mix(thread->state, thread->rest), id = 0;
+    glk_probe probe = glk_probe_start(&self->mask_index, hash);
+    while (glk_probe_next(&self->mask_index, &probe, &id)) {
+        const glk_thread_mask *known = glk_table_at(&self->masks, id);
+        if (known->thread.state == thread->state && known->thread.rest == thread->rest) {
+            *out = &known->tokens;
+            return GLK_OK;
+        }
+    }
+    glk_tokens tokens;
+    GLK_TRY(thread_mask_now(job, thread, &tokens));
+    GLK_TRY(glk_index_reserve(&self->mask_index, job->err));
+    GLK_TRY(glk_table_add(&self->masks, &id, job->err));
+    glk_thread_mask *made = glk_table_at(&self->masks, id);
+    *made = (glk_thread_mask){.thread = *thread, .tokens = tokens};
+    (void)glk_index_add(&self->mask_index, hash, id, job->err);
+    *out = &made->tokens;
+    return GLK_OK;
+}
+
+/* ------------------------------------------------------------------ configurations */
+
+/* Adds a set to a bitmask, bit by bit where its lists speak. */
+static glk_status add_dense(const glk_tokens *tokens, size_t words, uint32_t *mask,
+                            glk_vec *scratch, glk_error *err) {
+    scratch->count = 0;
+    for (uint32_t i = 0; i < tokens->minus_count; i++) {
+        if (!glk_mask_has(mask, tokens->minus[i])) {
+            GLK_TRY(glk_vec_push_u32(scratch, tokens->minus[i], err));
+        }
+    }
+    for (size_t w = 0; tokens->dense != NULL && w < words; w++) {
+        mask[w] |= tokens->dense[w];
+    }
+    for (uint32_t i = 0; i < scratch->count; i++) {
+        glk_mask_clear(mask, GLK_VEC_U32(scratch)[i]);
+    }
+    for (uint32_t i = 0; i < tokens->plus_count; i++) {
+        glk_mask_set(mask, tokens->plus[i]);
+    }
+    return GLK_OK;
+}
+
+static glk_status unite_dense(glk_epoch *self, const glk_tokens *const *parts, uint32_t count,
+                              glk_tokens *out, glk_error *err) {
+    size_t words = glk_mask_words(self->terminals->vocab->size);
+    void *memory;
+    GLK_TRY(glk_arena_take(&self->arena, words * sizeof(uint32_t), &memory, err));
+    memset(memory, 0, words * sizeof(uint32_t));
+    for (uint32_t i = 0; i < count; i++) {
+        GLK_TRY(add_dense(parts[i], words, memory, &self->ids, err));
+    }
+    *out = (glk_tokens){.dense = memory};
+    return GLK_OK;
+}
+
+/* At most one part has a bitmask: its own, and everybody's lists put in. */
+static glk_status unite_lists(glk_epoch *self, const glk_tokens *const *parts, uint32_t count,
+                              const glk_tokens *dense, glk_tokens *out, glk_error *err) {
+    self->ids.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        GLK_TRY(glk_vec_reserve(&self->ids, parts[i]->plus_count, err));
+        if (parts[i]->plus_count > 0) {
+            memcpy(GLK_VEC_U32(&self->ids) + self->ids.count, parts[i]->plus,
+                   parts[i]->plus_count * sizeof(uint32_t));
+        }
+        self->ids.count += parts[i]->plus_count;
+    }
+    *out = (glk_tokens){0};
+    if (dense != NULL) {
+        out->dense = dense->dense;
+        out->minus = dense->minus;
+        out->minus_count = dense->minus_count;
+    }
+    out->plus_count = self->ids.count;
+    GLK_TRY(keep_list(self, &self->ids, &out->plus, err));
+    return densify(self, out, err);
+}
+
+static glk_status unite_parts(glk_epoch *self, const glk_tokens *const *parts, uint32_t count,
+                              glk_tokens *out, glk_error *err) {
+    const glk_tokens *dense = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (parts[i]->dense == NULL) {
+            continue;
+        }
+        if (dense != NULL) {
+            return unite_dense(self, parts, count, out, err);
+        }
+        dense = parts[i];
+    }
+    return unite_lists(self, parts, count, dense, out, err);
+}
+
+static glk_status config_mask(walk *job, const glk_config *config, const glk_tokens **out) {
+    glk_epoch *self = job->epoch;
+    if (config->count == 1) {
+        return thread_mask(job, &config->threads[0], out);
+    }
+    void *memory, *parts_memory;
+    size_t bytes = (config->count + 1) * sizeof(const glk_tokens *);
+    GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_tokens), &memory, job->err));
+    GLK_TRY(glk_alloc(NULL, bytes, &parts_memory, job->err));
+    const glk_tokens **parts = parts_memory;
+    glk_status status = GLK_OK;
+    for (uint32_t i = 0; i < config->count && status == GLK_OK; i++) {
+        status = thread_mask(job, &config->threads[i], &parts[i]);
+    }
+    if (status == GLK_OK) {
+        status = unite_parts(self, parts, config->count, memory, job->err);
+    }
+    glk_release(NULL, parts_memory, bytes);
+    *out = memory;
+    return status;
+}
+
+glk_status glk_mask_build(glk_epoch *self, uint32_t id, uint64_t *steps, const glk_tokens **out,
+                          glk_error *err) {
+    glk_config *config = glk_config_at(self, id);
+    const glk_tokens *known = glk_config_mask(self, id);
+    if (known == NULL) {
+        uint32_t far = config->far;
+        known = far != id ? glk_config_mask(self, far) : NULL;
+        if (known == NULL) {
+            walk job;
+            open_walk(&job, self, steps, err);
+            glk_status status = config_mask(&job, glk_config_at(self, far), &known);
+            close_walk(&job);
+            GLK_TRY(status);
+            self->mask_count++;
+            atomic_store_explicit(&glk_config_at(self, far)->mask, known, memory_order_release);
+        }
+        atomic_store_explicit(&config->mask, known, memory_order_release);
+    }
+    *out = known;
+    return GLK_OK;
+}
+
+void glk_mask_write(const glk_tokens *tokens, uint32_t size, uint32_t *mask, size_t words) {
+    size_t used = glk_mask_words(size);
+    if (tokens->dense != NULL) {
+        memcpy(mask, tokens->dense, used * sizeof *mask);
+        memset(mask + used, 0, (words - used) * sizeof *mask);
+    } else {
+        memset(mask, 0, words * sizeof *mask);
+    }
+    for (uint32_t i = 0; i < tokens->minus_count; i++) {
+        glk_mask_clear(mask, tokens->minus[i]);
+    }
+    for (uint32_t i = 0; i < tokens->plus_count; i++) {
+        glk_mask_set(mask, tokens->plus[i]);
+    }
+}
+
+glk_status glk_mask_walk(glk_epoch *self, uint32_t id, uint64_t *steps, uint32_t *mask,
+                         glk_error *err) {
+    walk job;
+    glk_vec ids;
+    open_walk(&job, self, steps, err);
+    glk_vec_init(&ids, NULL, sizeof(uint32_t));
+    job.trie = &self->terminals->vocab->trie;
+    glk_status status = walk_nodes(&job, 1, job.trie->count, 0, id, &ids);
+    for (uint32_t i = 0; status == GLK_OK && i < ids.count; i++) {
+        glk_mask_set(mask, GLK_VEC_U32(&ids)[i]);
+    }
+    const glk_config *config = glk_config_at(self, id);
+    for (uint32_t t = 0; status == GLK_OK && t < config->count; t++) {
+        uint32_t state = config->threads[t].state;
+        if ((state & GLK_TOKENS_BIT) != 0) {
+            const uint32_t *list =
+                glk_code_list(self->code, glk_code_at(self->code, state & ~GLK_TOKENS_BIT)->b);
+            for (uint32_t i = 0; i < list[0]; i++) {
+                glk_mask_set(mask, list[1 + i]);
+            }
+        }
+    }
+    glk_vec_free(&ids);
+    close_walk(&job);
+    return status;
+}

@@ -1,0 +1,291 @@
+/* program.c -- see program.h. */
+#include "program.h"
+
+#include "strip.h"
+
+/* ------------------------------------------------------------------ what rewriting asks */
+
+typedef struct compilation { /* the context of glk_rewrite_env */
+    glk_terminals *terminals;
+    uint64_t steps;
+} compilation;
+
+static glk_status env_import(void *context, const glk_exprs *from, uint32_t expr, uint32_t *out,
+                             glk_error *err) {
+    compilation *self = context;
+    /* The store is shared and locked inside, whatever the grammar's own view of it. */
+    return glk_terminals_import(self->terminals, (glk_exprs *)(uintptr_t)from, expr, out, err);
+}
+
+static glk_status env_is_empty(void *context, uint32_t expr, bool *out, glk_error *err) {
+    compilation *self = context;
+    return glk_expr_is_empty(&self->terminals->exprs, expr, &self->steps, out, err);
+}
+
+static bool env_is_nullable(void *context, uint32_t expr) {
+    compilation *self = context;
+    return glk_expr_nullable(&self->terminals->exprs, expr);
+}
+
+static glk_status env_without_empty(void *context, uint32_t expr, uint32_t *out, glk_error *err) {
+    compilation *self = context;
+    return glk_strip_empty(&self->terminals->exprs, expr, out, err);
+}
+
+static glk_status env_live_labels(void *context, uint32_t expr, glk_vec *labels, glk_error *err) {
+    compilation *self = context;
+    return glk_strip_list(&self->terminals->exprs, expr, env_is_empty, context, labels, err);
+}
+
+static glk_status env_empty_labels(void *context, uint32_t expr, glk_vec *labels, glk_error *err) {
+    compilation *self = context;
+    return glk_expr_labels(&self->terminals->exprs, expr, labels, err);
+}
+
+static glk_status env_without_labels(void *context, uint32_t expr, const uint32_t *labels,
+                                     size_t count, uint32_t *out, glk_error *err) {
+    compilation *self = context;
+    return glk_strip_labels(&self->terminals->exprs, expr, labels, count, out, err);
+}
+
+static bool env_has_byte(void *context, uint8_t byte) {
+    compilation *self = context;
+    return glk_bytes_has(&self->terminals->vocab->reachable, byte);
+}
+
+/* ------------------------------------------------------------------ linking */
+
+static glk_instr *instr_at(glk_code *code, uint32_t id) {
+    return (glk_instr *)code->instrs.data + id;
+}
+
+static glk_status add_instr(glk_code *code, glk_instr instr, uint32_t *out, glk_error *err) {
+    *out = code->instrs.count;
+    return glk_vec_push(&code->instrs, &instr, err);
+}
+
+static glk_status add_term(glk_program *self, uint32_t expr, uint32_t *out, glk_error *err) {
+    glk_instr instr = {.op = GLK_OP_TERM, .a = expr};
+    GLK_TRY(glk_terminals_state(self->terminals, expr, &instr.lo, err));
+    return add_instr(&self->code, instr, out, err);
+}
+
+/* `gap ":" gap value`, what follows a key. */
+static glk_status link_value(glk_program *self, uint32_t gap, uint32_t colon, uint32_t *value,
+                             glk_error *err) {
+    const uint32_t parts[] = {gap, colon, gap};
+    for (size_t i = sizeof parts / sizeof *parts; i > 0; i--) {
+        if (parts[i - 1] != 0) {
+            glk_instr cat = {.op = GLK_OP_CAT, .a = parts[i - 1], .b = *value};
+            GLK_TRY(add_instr(&self->code, cat, value, err));
+        }
+    }
+    return GLK_OK;
+}
+
+static glk_status tag_key(glk_program *self, uint32_t label, uint32_t *key, glk_error *err) {
+    uint32_t tag;
+    GLK_TRY(glk_expr_tag(&self->terminals->exprs, label, &tag, err));
+    return glk_expr_cat(&self->terminals->exprs, *key, tag, key, err);
+}
+
+/* Labels an object's keys and puts what follows a key in front of its value. */
+static glk_status link_object(glk_program *self, uint32_t id, uint32_t colon, glk_error *err) {
+    glk_code *code = &self->code;
+    uint32_t gap_expr = instr_at(code, id)->a, offset = instr_at(code, id)->b, gap = 0, state;
+    glk_object object = glk_object_view(code, id);
+    GLK_TRY(glk_terminals_state(self->terminals, gap_expr, &state, err));
+    instr_at(code, id)->lo = state;
+    if (gap_expr != GLK_EXPR_EPSILON) {
+        GLK_TRY(add_term(self, gap_expr, &gap, err));
+    }
+    uint32_t *list = GLK_VEC_U32(&code->lists) + offset; /* linking adds no lists */
+    for (uint32_t i = 0; i < object.member_count; i++) {
+        uint32_t *member = list + 3 + 3 * (size_t)i;
+        GLK_TRY(tag_key(self, object.first_name_label + i, &member[0], err));
+        GLK_TRY(link_value(self, gap, colon, &member[1], err));
+    }
+    for (uint32_t i = 0; i < object.free_count; i++) {
+        uint32_t *member = list + 3 + 3 * (size_t)object.member_count + 2 * (size_t)i;
+        GLK_TRY(tag_key(self, GLK_LABEL_FREE + i, &member[0], err));
+        GLK_TRY(link_value(self, gap, colon, &member[1], err));
+    }
+    return GLK_OK;
+}
+
+static glk_status check_tokens(const glk_program *self, const glk_instr *instr, glk_error *err) {
+    const uint32_t *list = glk_code_list(&self->code, instr->b);
+    for (uint32_t i = 0; i < list[0]; i++) {
+        if (list[1 + i] >= self->vocab->size) {
+            return glk_fail(err, GLK_ERR_ARGUMENT,
+                            "the grammar names token %u, but the vocabulary has %u ids",
+                            (unsigned)list[1 + i], (unsigned)self->vocab->size);
+        }
+    }
+    return GLK_OK;
+}
+
+/* Gives every terminal its state and every object its labels. */
+static glk_status link_code(glk_program *self, glk_error *err) {
+    uint32_t count = glk_code_count(&self->code), colon = GLK_NONE;
+    for (uint32_t id = 0; id < count; id++) {
+        glk_instr *instr = instr_at(&self->code, id);
+        switch ((glk_op)instr->op) {
+        case GLK_OP_TERM:
+        case GLK_OP_SWITCH:
+            GLK_TRY(glk_terminals_state(self->terminals, instr->a, &instr->lo, err));
+            break;
+        case GLK_OP_TOKENS:
+            GLK_TRY(check_tokens(self, instr, err));
+            break;
+        case GLK_OP_OBJECT:
+            if (colon == GLK_NONE) {
+                uint32_t expr;
+                GLK_TRY(glk_expr_byte(&self->terminals->exprs, ':', &expr, err));
+                GLK_TRY(add_term(self, expr, &colon, err));
+            }
+            GLK_TRY(link_object(self, id, colon, err));
+            break;
+        default:
+            break;
+        }
+    }
+    return GLK_OK;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void destroy(glk_program *self) {
+    glk_epoch_release(self->epoch);
+    glk_code_free(&self->code);
+    glk_terminals_release(self->terminals);
+    glk_vocab_release(self->vocab);
+    (void)pthread_mutex_destroy(&self->lock);
+    glk_release(NULL, self, sizeof *self);
+}
+
+static glk_status compile(glk_program *self, const glk_grammar *grammar, glk_error *err) {
+    compilation job = {.terminals = self->terminals, .steps = self->limits.steps};
+    glk_rewrite_env env = {.context = &job,
+                           .import = env_import,
+                           .is_empty = env_is_empty,
+                           .is_nullable = env_is_nullable,
+                           .without_empty = env_without_empty,
+                           .live_labels = env_live_labels,
+                           .empty_labels = env_empty_labels,
+                           .without_labels = env_without_labels,
+                           .has_byte = env_has_byte};
+    glk_terminals *terminals = self->terminals;
+    (void)pthread_mutex_lock(&terminals->lock);
+    uint32_t base = terminals->exprs.scratch.count;
+    glk_status status = glk_rewrite(grammar, &env, self->limits.steps, &self->code, err);
+    if (status == GLK_OK) {
+        status = link_code(self, err);
+    }
+    terminals->exprs.scratch.count = base;
+    (void)pthread_mutex_unlock(&terminals->lock);
+    return status;
+}
+
+static glk_status make_epoch(glk_program *self, glk_epoch **out, glk_error *err) {
+    glk_epoch *epoch;
+    uint64_t steps = self->limits.steps;
+    GLK_TRY(glk_epoch_new(&self->code, self->terminals, self->limits.program_bytes, &epoch, err));
+    glk_status status = glk_parser_start(epoch, &steps, err);
+    if (status != GLK_OK) {
+        glk_epoch_release(epoch);
+        return status;
+    }
+    *out = epoch;
+    return GLK_OK;
+}
+
+glk_status glk_program_new(glk_vocab *vocab, glk_grammar *grammar, const glk_limits *limits,
+                           glk_program **out, glk_error *err) {
+    void *memory;
+    GLK_TRY(glk_alloc(NULL, sizeof(glk_program), &memory, err));
+    glk_program *self = memory;
+    glk_status status = glk_terminals_acquire(vocab, &self->terminals, err);
+    if (status != GLK_OK) {
+        glk_release(NULL, self, sizeof *self);
+        return status;
+    }
+    glk_vocab_retain(vocab);
+    self->vocab = vocab;
+    self->limits = *limits;
+    glk_account_init(&self->account, "code_bytes", 0);
+    glk_code_init(&self->code, &self->account);
+    (void)pthread_mutex_init(&self->lock, NULL);
+    atomic_init(&self->references, 1);
+    status = compile(self, grammar, err);
+    if (status == GLK_OK) {
+        status = make_epoch(self, &self->epoch, err);
+    }
+    if (status != GLK_OK) {
+        destroy(self);
+        return status;
+    }
+    *out = self;
+    return GLK_OK;
+}
+
+void glk_program_retain(glk_program *self) { atomic_fetch_add(&self->references, 1); }
+
+void glk_program_release(glk_program *self) {
+    if (self != NULL && atomic_fetch_sub(&self->references, 1) == 1) {
+        destroy(self);
+    }
+}
+
+/* ------------------------------------------------------------------ epochs and statistics */
+
+static void add_stats(glk_program_stats *sum, const glk_epoch *epoch) {
+    sum->configurations += epoch->configs.count;
+    sum->continuations += epoch->conts.count;
+    sum->masks += epoch->mask_count;
+    sum->walks += epoch->walks;
+    sum->visited += epoch->visited;
+}
+
+glk_status glk_program_epoch(glk_program *self, const glk_epoch *old, glk_epoch **out,
+                             glk_error *err) {
+    glk_status status = GLK_OK;
+    (void)pthread_mutex_lock(&self->lock);
+    if (self->epoch == old) {
+        glk_epoch *fresh;
+        status = make_epoch(self, &fresh, err);
+        if (status == GLK_OK) {
+            (void)pthread_mutex_lock(&self->epoch->lock);
+            add_stats(&self->past, self->epoch);
+            (void)pthread_mutex_unlock(&self->epoch->lock);
+            self->past.epochs++;
+            glk_epoch_release(self->epoch);
+            self->epoch = fresh;
+        }
+    }
+    if (status == GLK_OK) {
+        glk_epoch_retain(self->epoch);
+        *out = self->epoch;
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    return status;
+}
+
+void glk_program_get_stats(glk_program *self, glk_program_stats *out) {
+    (void)pthread_mutex_lock(&self->lock);
+    glk_epoch *epoch = self->epoch;
+    (void)pthread_mutex_lock(&epoch->lock);
+    *out = self->past;
+    add_stats(out, epoch);
+    out->bytes = atomic_load(&self->account.used) + atomic_load(&epoch->account.used);
+    out->nodes = glk_code_count(&self->code);
+    (void)pthread_mutex_unlock(&epoch->lock);
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+glk_status glk_program_dump(glk_program *self, char *buffer, size_t capacity, size_t *needed,
+                            glk_error *err) {
+    (void)err;
+    glk_code_dump(&self->code, buffer, capacity, needed);
+    return GLK_OK;
+}
