@@ -89,9 +89,7 @@ class DigitExpressions:
         self.digits = expressions.repeat(self.digit, 0, None)
         self.zeros = expressions.repeat(self.one_of(0, 0), 0, None)
         self.fraction = self._optional_fraction(expressions.repeat(self.digit, 1, None))
-        self.zero_fraction = self._optional_fraction(
-            expressions.repeat(self.one_of(0, 0), 1, None)
-        )
+        self.zero_fraction = self._optional_fraction(expressions.repeat(self.one_of(0, 0), 1, None))
 
     @classmethod
     def of(cls, expressions: Expressions) -> DigitExpressions:
@@ -121,9 +119,7 @@ class DigitExpressions:
         size = 1 if len(digits) <= _NESTED else len(digits) // (_NESTED // 2)
         for start in reversed(range(0, len(digits), size)):
             block = digits[start : start + size]
-            exits = [
-                e.concat([self._text(block[:i]), aside(start + i)]) for i in range(len(block))
-            ]
+            exits = [e.concat([self._text(block[:i]), aside(start + i)]) for i in range(len(block))]
             tail = e.union([e.concat([self._text(block), tail]), *exits])
         return tail
 
@@ -434,7 +430,9 @@ class Automaton:
         return found
 
 
-_State = tuple[str, int, tuple[int, ...], int, int]
+_Orders = tuple[int, ...]
+_State = tuple[str, int, _Orders, int, int]
+_SETTLED, _FAILED = 2, 3
 _Bound = tuple[str, str, str]  # integer digits, fraction digits, and ">=", "<=" or "!="
 
 
@@ -445,8 +443,9 @@ class _Reader:
     A state is (phase, places, comparisons, remainder, zeros).  Phases: ``start``, ``zero`` (the
     integer part is a single 0), ``whole``, ``point`` (the point was just read), ``part``.
     `places` counts the digits read of the current part, as far as they matter.  A comparison is
-    the order of what was read against the same places of a bound: -1, 0 or 1.  `zeros` counts the
-    final zeros not yet in the remainder (negative scale only).
+    the order of what was read against the same places of a bound: -1, 0, 1, or `_SETTLED` once the
+    bound holds whatever follows.  `zeros` counts the final zeros not yet in the remainder (only
+    with padding).
     """
 
     modulus: int
@@ -466,22 +465,25 @@ class _Reader:
                 return None
             if self.padding and not (phase == "zero" or self._ends(remainder, zeros)):
                 return None
-            compared = self._whole_read(places, compared)
-            return ("point", 0, compared, 0 if self.padding else remainder, 0)
+            found = self._whole_read(places, compared)
+            if found is None:
+                return None
+            return ("point", 0, found, 0 if self.padding else remainder, 0)
         if phase == "zero":
             return None
         if phase in ("start", "whole"):
             return self._whole_digit(state, int(character))
         return self._part_digit(state, int(character))
 
-    def _whole_digit(self, state: _State, digit: int) -> _State:
+    def _whole_digit(self, state: _State, digit: int) -> _State | None:
         phase, places, compared, remainder, zeros = state
         compared = tuple(
-            order or (_order(digit, whole[places]) if places < len(whole) else 1)
-            for order, (whole, _, _) in zip(compared, self.bounds, strict=True)
+            _whole_order(order, bound, places, digit)
+            for order, bound in zip(compared, self.bounds, strict=True)
         )
-        limit = max((len(whole) for whole, _, _ in self.bounds), default=0)
-        places = min(places + 1, limit + 1)
+        if _FAILED in compared:
+            return None
+        places = 0 if all(order == _SETTLED for order in compared) else places + 1
         if phase == "start" and digit == 0:
             return ("zero", places, compared, 0, 0)
         if digit == 0 and zeros < self.padding:
@@ -496,43 +498,66 @@ class _Reader:
         if places == self.scale:
             return ("part", places, compared, remainder, 0) if digit == 0 else None
         compared = tuple(
-            order or _order(digit, part[places : places + 1] or "0")
-            for order, (_, part, _) in zip(compared, self.bounds, strict=True)
+            _decided(order or _order(digit, part[places : places + 1] or "0"), relation)
+            for order, (_, part, relation) in zip(compared, self.bounds, strict=True)
         )
+        if _FAILED in compared:
+            return None
         return ("part", places + 1, compared, (remainder * 10 + digit) % self.modulus, 0)
 
     def _ends(self, remainder: int, zeros: int) -> bool:
         return remainder == 0 and zeros == self.padding
 
-    def _whole_read(self, places: int, compared: tuple[int, ...]) -> tuple[int, ...]:
-        """Comparisons of whole integer parts: the longer one is larger."""
-        return tuple(
-            -1 if places < len(whole) else 1 if places > len(whole) else order
-            for order, (whole, _, _) in zip(compared, self.bounds, strict=True)
+    def _whole_read(self, places: int, compared: _Orders) -> _Orders | None:
+        """Comparisons of whole integer parts (a shorter one is smaller); None if one fails."""
+        found = tuple(
+            order if order == _SETTLED else _decided(-1 if places < len(whole) else order, relation)
+            for order, (whole, _, relation) in zip(compared, self.bounds, strict=True)
         )
+        return None if _FAILED in found else found
 
     def accepts(self, state: _State) -> bool:
         phase, places, compared, remainder, zeros = state
         if phase in ("start", "point"):
             return False
+        left = self.scale
         if phase == "part":
-            left = self.scale - places
+            left -= places
         else:
-            compared = self._whole_read(places, compared)
-            left, places = self.scale, 0
-            if self.padding and phase == "whole" and not self._ends(remainder, zeros):
+            found = self._whole_read(places, compared)
+            if found is None or (
+                self.padding and phase == "whole" and not self._ends(remainder, zeros)
+            ):
                 return False
+            compared, places = found, 0
         if remainder * 10**left % self.modulus:
             return False
         return all(
-            self._holds(order, part[places:], relation)
+            order == _SETTLED or _holds(-1 if part[places:].strip("0") else 0, relation)
             for order, (_, part, relation) in zip(compared, self.bounds, strict=True)
         )
 
-    @staticmethod
-    def _holds(order: int, unread: str, relation: str) -> bool:
-        order = order or (-1 if unread.strip("0") else 0)
-        return {">=": order >= 0, "<=": order <= 0, "!=": order != 0}[relation]
+
+def _whole_order(order: int, bound: _Bound, places: int, digit: int) -> int:
+    """The comparison after one more digit of the integer part, of which *places* were read."""
+    whole, _, relation = bound
+    if order == _SETTLED:
+        return order
+    if places == len(whole):
+        return _FAILED if relation == "<=" else _SETTLED
+    order = order or _order(digit, whole[places])
+    return _SETTLED if order and relation == "!=" else order
+
+
+def _decided(order: int, relation: str) -> int:
+    """What an order means that no later digit changes; 0 stays open."""
+    if order in (0, _SETTLED):
+        return order
+    return _SETTLED if _holds(order, relation) else _FAILED
+
+
+def _holds(order: int, relation: str) -> bool:
+    return {">=": order >= 0, "<=": order <= 0, "!=": order != 0}[relation]
 
 
 def _order(digit: int, other: str) -> int:

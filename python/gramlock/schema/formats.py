@@ -50,9 +50,7 @@ class Format:
     gap: str | None = None
 
 
-def format_expression(
-    expressions: Expressions, name: str, encoding: Encoding
-) -> int | None:
+def format_expression(expressions: Expressions, name: str, encoding: Encoding) -> int | None:
     """The texts of a format, without quotes; None for a name that is no known format.
 
     Cost: memoised in the store; the first use of a format parses its pattern (milliseconds).

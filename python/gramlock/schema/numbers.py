@@ -91,7 +91,7 @@ def exact(value: object) -> Exact:
         LimitError: Written out it has more than `MAX_DIGITS` digits.
     """
     if isinstance(value, int) and not isinstance(value, bool):
-        digits = value.bit_length() * 30103 // 100_000
+        digits = _digits_of(value)
         if digits > MAX_DIGITS:
             raise LimitError("number_digits", digits, MAX_DIGITS)
         return value
@@ -123,7 +123,15 @@ def _common_multiple(one: Exact | None, other: Exact | None) -> Exact | None:
     if one is None or other is None:
         return one if other is None else other
     top = math.lcm(one.numerator, other.numerator)
+    digits = _digits_of(top)
+    if digits > MAX_DIGITS:
+        raise LimitError("number_digits", digits, MAX_DIGITS)
     return _simplest(Fraction(top, math.gcd(one.denominator, other.denominator)))
+
+
+def _digits_of(value: int) -> int:
+    """About how many digits *value* has, without writing them."""
+    return value.bit_length() * 30103 // 100_000 + 1
 
 
 @dataclass(frozen=True, slots=True)
