@@ -169,7 +169,7 @@ static glk_status intern(glk_grammar *self, const glk_node *node, uint32_t *out,
 /* ---- terminals ---- */
 
 glk_status glk_grammar_terminal(glk_grammar *self, uint32_t expr, uint32_t *out, glk_error *err) {
-    uint8_t flags;
+    uint8_t flags = 0;
     GLK_TRY(check_untagged(self, expr, "terminal", &flags, err));
     if (expr == GLK_EXPR_NEVER || expr == GLK_EXPR_EPSILON) {
         *out = expr == GLK_EXPR_NEVER ? GLK_NODE_FAIL : GLK_NODE_EMPTY;
@@ -192,7 +192,7 @@ static int compare_label_nodes(const void *a, const void *b) {
 /* The labels of `expr` (ascending), which must be well-formed. */
 static glk_status list_labels(const glk_grammar *self, uint32_t expr, glk_vec *labels,
                               glk_error *err) {
-    uint8_t flags;
+    uint8_t flags = 0;
     GLK_TRY(expr_flags(self, expr, &flags, err));
     pthread_mutex_lock(&self->exprs->lock);
     glk_status status = glk_strip_list(self->exprs, expr, NULL, NULL, labels, err);
@@ -458,7 +458,7 @@ static glk_status check_members(const glk_grammar *self, const glk_member *membe
         return glk_fail(err, GLK_ERR_ARGUMENT, "a list of %zu members is too long", count);
     }
     for (size_t i = 0; i < count; i++) {
-        uint8_t flags;
+        uint8_t flags = 0;
         GLK_TRY(check_untagged(self, members[i].key, "key", &flags, err));
         if ((flags & GLK_NULLABLE) != 0) {
             return glk_fail(err, GLK_ERR_ARGUMENT, "a key must not match the empty string");
@@ -511,7 +511,7 @@ static void write_members(uint32_t *list, const glk_member *members, uint32_t me
 glk_status glk_grammar_object(glk_grammar *self, uint32_t gap, const glk_member *members,
                               size_t member_count, const glk_member *free_members,
                               size_t free_count, glk_order order, uint32_t *out, glk_error *err) {
-    uint8_t flags;
+    uint8_t flags = 0;
     GLK_TRY(check_untagged(self, gap, "gap", &flags, err));
     GLK_TRY(check_members(self, members, member_count, err));
     GLK_TRY(check_members(self, free_members, free_count, err));
