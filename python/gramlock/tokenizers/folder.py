@@ -21,7 +21,7 @@ from ..errors import VocabularyError
 from .ranks import from_tekken, from_tiktoken, looks_like_ranks
 from .reading import Reading, end_ids_of, read_model, read_pieces_reading
 from .sentencepiece import read_pieces
-from .table import TokenTable, control_ids, unique_ids
+from .table import TokenTable, revise, unique_ids
 
 __all__ = ["folder_ends", "from_folder", "read_document"]
 
@@ -54,11 +54,9 @@ def from_folder(
     file = _tokenizer_file(path)
     more_ends = folder_ends(file.parent) if generation_ends is None else list(generation_ends)
     if file.name != "tokenizer.json" and file.suffix != ".model" and _is_tekken_or_ranks(file):
-        read = from_tekken if file.suffix == ".json" else from_tiktoken
-        found = read(file, size=size)
-        ids = {name: index for index, name in found.names.items()}
-        ends = [*found.end_ids, *more_ends] if end_ids is None else control_ids(end_ids, ids)
-        return read(file, size=size, end_ids=ends)
+        table = (from_tekken if file.suffix == ".json" else from_tiktoken)(file, size=size)
+        ends = [*table.end_ids, *more_ends] if end_ids is None else end_ids
+        return revise(table, ends, control)
     reading = _read_pieces_file(file) if file.suffix == ".model" else _read_json_file(file)
     _read_neighbours(reading, file.parent)
     reading.ends.extend(more_ends)

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import VocabularyError
 from .decoders import TokenDecoder, read_decoder
 from .sentencepiece import Pieces
-from .table import TokenTable, assemble, control_ids, unique_ids
+from .table import TokenTable, assemble, check_ids, control_ids, unique_ids
 
 __all__ = ["Reading", "end_ids_of", "read_model", "read_pieces_reading"]
 
@@ -72,7 +72,10 @@ class Reading:
     ) -> TokenTable:
         """Close the reading; *end_ids* replaces the ends found, *control* adds control tokens."""
         ends = self.ends if end_ids is None else control_ids(end_ids, self.ids)
-        self.mark_control_ids(unique_ids([*ends, *control_ids(control, self.ids)]))
+        marked = unique_ids([*ends, *control_ids(control, self.ids)])
+        known = max([*self.ids.values(), *self.control, -1]) + 1
+        check_ids(marked, max(size or 0, known))
+        self.mark_control_ids(marked)
         return assemble(
             self.texts,
             self.control,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ..errors import VocabularyError
 
-__all__ = ["TokenTable", "assemble", "control_ids", "unique_ids"]
+__all__ = ["TokenTable", "assemble", "check_ids", "control_ids", "revise", "unique_ids"]
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,38 @@ def assemble(
     for index, data in texts.items():
         tokens[index] = data or None
     control = {index: name for index, name in names.items() if index < width}
+    check_ids(ends, width)
     for index in ends:
-        if not 0 <= index < width:
-            raise VocabularyError(f"end id {index} is not among the {width:,} ids")
         if index not in control:
             control[index] = (tokens[index] or b"").decode("utf-8", "replace") or f"<{index}>"
     for index in control:
         tokens[index] = None
     return TokenTable(tokens, ends, frozenset(control), control, prefix_space, family)
+
+
+def revise(
+    table: TokenTable, end_ids: Iterable[int | str], control: Iterable[int | str] = ()
+) -> TokenTable:
+    """The same table with other end ids and with more control tokens.
+
+    Raises:
+        VocabularyError: An id is not among the table's, or a text is not that of a control token.
+    """
+    ids = {name: index for index, name in table.names.items()}
+    ends, names = control_ids(end_ids, ids), dict(table.names)
+    texts = {index: data for index, data in enumerate(table.tokens) if data is not None}
+    marked = control_ids(control, ids)
+    check_ids(marked, len(table.tokens))
+    for index in marked:
+        names.setdefault(index, texts.get(index, b"").decode("utf-8", "replace") or f"<{index}>")
+    return assemble(
+        texts,
+        names,
+        family=table.family,
+        end_ids=ends,
+        size=len(table.tokens),
+        prefix_space=table.prefix_space,
+    )
 
 
 def _width(texts: Mapping[int, bytes], names: Mapping[int, str], size: int | None) -> int:
@@ -94,6 +118,13 @@ def _width(texts: Mapping[int, bytes], names: Mapping[int, str], size: int | Non
             f"size={size:,} leaves out text tokens: the highest id of one is {text_width - 1:,}"
         )
     return size
+
+
+def check_ids(indices: Iterable[int], width: int) -> None:
+    """Raise a VocabularyError for an id that is not below *width*."""
+    for index in indices:
+        if not 0 <= index < width:
+            raise VocabularyError(f"id {index} is not among the {width:,} ids of the tokenizer")
 
 
 def unique_ids(ids: Iterable[int]) -> tuple[int, ...]:
