@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from byte_expressions import ByteExpressions
 
+from byte_expressions import ByteExpressions
 from gramlock.errors import InvalidSchemaError, LimitError
 from gramlock.schema.digits import MAX_LOOP, Automaton, decimal_digits, multiples
 from gramlock.schema.numbers import (
