@@ -1,0 +1,5 @@
+"""``python -m gramlock.cli``."""
+
+from . import main
+
+main()

@@ -1,0 +1,45 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .check import check
+from .demo import demo
+from .generate import generate
+from .mask import mask
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="gramlock",
+    help="Lock a language model's output to a grammar.",
+    epilog="Exit codes: 0 fine; 1 something wrong found; 2 wrong usage or unreadable file; "
+    "3 schema refused; 4 budget passed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(generate)
+app.command()(mask)
+app.command()(check)
+app.command()(demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("gramlock"))
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Lock a language model's output to a grammar."""

@@ -1,0 +1,59 @@
+"""What the demo asks for: a refund record, from a customer's message.
+
+The schema has nested objects, an array, an enumeration, number ranges, a pattern and formats. Every
+string is bounded in length and every number in digits, so every sentence of it is finite. The same
+schema lies in ``examples/refund.schema.json``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["PROMPT", "SCHEMA"]
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Refund",
+    "type": "object",
+    "properties": {
+        "order": {"type": "string", "pattern": "^ORD-[0-9]{6}$"},
+        "customer": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "minLength": 1, "maxLength": 40},
+                "email": {"type": "string", "format": "email", "maxLength": 40},
+            },
+            "required": ["name", "email"],
+            "additionalProperties": False,
+        },
+        "items": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "product": {"type": "string", "minLength": 1, "maxLength": 30},
+                    "quantity": {"type": "integer", "minimum": 1, "maximum": 20},
+                    "price": {"$ref": "#/$defs/money"},
+                },
+                "required": ["product", "quantity", "price"],
+                "additionalProperties": False,
+            },
+            "minItems": 1,
+            "maxItems": 3,
+        },
+        "reason": {"enum": ["damaged", "late", "wrong item", "not wanted"]},
+        "refund": {"$ref": "#/$defs/money"},
+        "date": {"type": "string", "format": "date"},
+    },
+    "required": ["order", "customer", "items", "reason", "refund", "date"],
+    "additionalProperties": False,
+    "$defs": {
+        "money": {"type": "number", "minimum": 0, "maximum": 1000, "multipleOf": 0.01},
+    },
+}
+
+PROMPT = """\
+Write the refund record for this message as JSON.
+
+Hello, I am Ana Lopez (ana.lopez@example.com). My order ORD-204817 came on 2026-03-14 and \
+two coffee mugs, 12.50 each, were damaged. Please refund the 25.00 that I paid for them."""
