@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,3 +57,17 @@ def shared() -> Path:
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether this is the long run: take all of a suite, not a seeded sample."""
     return runs_long(request.config)
+
+
+@pytest.fixture(scope="session")
+def real() -> Any:
+    """The demo's language model and tokenizer; skips where they cannot be fetched."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    import model
+    from gramlock import GramlockError
+
+    try:
+        return model.real_model()
+    except GramlockError as error:
+        pytest.skip(str(error))

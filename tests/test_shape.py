@@ -45,6 +45,7 @@ PYTHON_ORDER = [
     "compiler",
     "vocabulary",
     "integrations",
+    "demo",
     "cli",
     "__init__",
 ]
