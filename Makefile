@@ -90,6 +90,7 @@ lint: $(VENV)/lint
 	$(MAKE) -C csrc lint
 
 bench: $(VENV)/dev
+	$(BIN)/python tests/assets.py llama3 mistral-v3 smollm2
 	$(BIN)/python -m benchmarks.run $(ARGS)
 
 compare: $(VENV)/compare

@@ -3,8 +3,9 @@
 Schemas are functions of a number that ends up in a property's name: a compiler may remember what
 it has compiled, and ``make(0)``, ``make(1)``, ... are schemas it has not seen.
 
-Vocabularies: ``synthetic`` is made here and always there. Real tokenizers are taken from
-``$GRAMLOCK_TOKENIZERS`` (a folder of folders, each with a ``tokenizer.json``).
+Vocabularies: ``synthetic`` is made here and always there. Real tokenizers join it: those in
+``$GRAMLOCK_TOKENIZERS`` (a folder of folders, each with a ``tokenizer.json``), or else the ones of
+REAL that tests/assets.py has fetched.
 """
 
 from __future__ import annotations
@@ -141,11 +142,16 @@ def synthetic() -> gramlock.Vocabulary:
     return gramlock.Vocabulary.from_tokens([*tokens, None], end_ids=[len(tokens)])
 
 
+REAL = ("llama3", "mistral-v3", "smollm2")
+
+
 def tokenizer_folders() -> dict[str, Path]:
     """Real tokenizers by name."""
-    root = os.environ.get("GRAMLOCK_TOKENIZERS")
-    found = sorted(Path(root).glob("*/tokenizer.json")) if root else []
-    return {path.parent.name: path.parent for path in found}
+    given = os.environ.get("GRAMLOCK_TOKENIZERS")
+    cache = Path(os.environ.get("GRAMLOCK_CACHE") or Path.home() / ".cache" / "gramlock")
+    root = Path(given) if given else cache / "tokenizers"
+    folders = [path.parent for path in sorted(root.glob("*/tokenizer.json"))]
+    return {path.name: path for path in folders if given or path.name in REAL}
 
 
 def load_tokenizer(folder: Path) -> Any:
