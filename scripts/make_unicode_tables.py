@@ -114,8 +114,6 @@ def aliases(ucd: Path) -> dict[str, dict[str, str]]:
         if fields[1] in PROPERTIES:
             for name in fields:
                 result["bp"][name] = fields[1]
-    del result["sc"]["Qaac"], result["sc"]["Qaai"]
-    result["sc"].update({"Qaac": "Copt", "Qaai": "Zinh"})
     return result
 
 
@@ -170,6 +168,7 @@ def main() -> None:
     ucd = parser.parse_args().ucd
     names = aliases(ucd)
     script, extended = scripts(ucd, names["sc"])
+    names["sc"] = {name: short for name, short in names["sc"].items() if short in script}
     groups = {"gc": categories(ucd), "bp": properties(ucd), "sc": script, "scx": extended}
     index: dict[str, tuple[int, int]] = {}
     body = b""

@@ -3,8 +3,9 @@
 ::
 
     pattern text --regex_parser--> tree --regex_expr--> expression
-                   regex_class     regex_tree   regex_context (look-around, word boundaries)
-                   unicode_sets, charclass      regex_labels  (those inside a loop)
+                 regex_class       regex_tree   regex_context, regex_path   assertions
+                 unicode_sets, charclass        regex_loop, regex_graph     those inside a loop
+                                                regex_automaton             all that remains
 
 The language is exact: what ECMA-262 matches is what the expression holds. Back-references, which
 no regular language can say, are refused. Cost: about 2 microseconds a character of pattern, once;
@@ -51,9 +52,8 @@ class Regex:
         """Return the expression of all texts that match from end to end.
 
         Raises:
-            GrammarSyntaxError: An assertion inside a loop, or inside another one, is beyond what
-                is supported.
-            LimitError: Assertions in alternatives multiply beyond a bound (``pattern_paths``).
+            LimitError: Assertions that cross each other or reach out of a loop need more than some
+                hundred states (``pattern_states``).
         """
         return self._compile(expressions, encoding, search=False)
 

@@ -17,7 +17,8 @@ is why ``regex_context.py`` takes whatever it can.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, Union
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 from gramlock.errors import LimitError
 from gramlock.syntax import charclass as cc
@@ -50,7 +51,7 @@ class Next(NamedTuple):
     boundary: bool
 
 
-Atom = Union[int, Next]  # an int is a place
+Atom = int | Next  # an int is a place
 Clause = frozenset[tuple[Atom, bool]]
 Formula = frozenset[Clause]
 
@@ -99,7 +100,7 @@ def _atom(atom: Atom) -> Formula:
 
 
 # A head is a position in one node: (index, offset in a literal) or (index, low, high) of a repeat.
-Head = tuple[int, int, Union[int, None]]
+Head = tuple[int, int, int | None]
 
 
 class _Place(NamedTuple):
@@ -262,7 +263,7 @@ class _Automaton:
         self.truth = {}
         memo: dict[int, Formula] = {}
         running = []
-        for look, start, places in zip(self.looks, self.starts, behind):
+        for look, start, places in zip(self.looks, self.starts, behind, strict=True):
             reached = dict(self._reach(start))
             for place, when in places:
                 if code is not None and self._takes(place, code):
@@ -343,7 +344,7 @@ def _classes(nodes: Sequence[Node]) -> list[Ranges]:
     )
     by_sets: dict[tuple[bool, ...], list[tuple[int, int]]] = {}
     members_list = sorted(wanted)
-    for low, after in zip(marks, marks[1:]):
+    for low, after in pairwise(marks):
         if not 0xD800 <= low <= 0xDFFF:
             key = tuple(cc.contains(members, low) for members in members_list)
             by_sets.setdefault(key, []).append((low, after - 1))

@@ -49,10 +49,12 @@ _SET_DOUBLE = "&!#$%*+,.:;<=>?@^`~"
 
 
 class Mode(NamedTuple):
-    """The flags that a class depends on."""
+    """The flags in force at some place: i, v, s and m."""
 
     ignore_case: bool = False
-    sets: bool = False  # the v flag
+    sets: bool = False
+    dot_all: bool = False
+    multiline: bool = False
 
 
 @dataclass
@@ -81,7 +83,7 @@ class ClassValue(NamedTuple):
 
 def _universe(mode: Mode) -> Ranges:
     """Return what a complement is relative to."""
-    return us.folded(cc.ALL) if mode == (True, True) else cc.ALL
+    return us.folded(cc.ALL) if mode.ignore_case and mode.sets else cc.ALL
 
 
 def _negate(members: Ranges, mode: Mode) -> Ranges:
@@ -89,7 +91,7 @@ def _negate(members: Ranges, mode: Mode) -> Ranges:
 
 
 def _fold_sets(members: Ranges, mode: Mode) -> Ranges:
-    return us.folded(members) if mode == (True, True) else members
+    return us.folded(members) if mode.ignore_case and mode.sets else members
 
 
 def word_set(ignore_case: bool) -> Ranges:

@@ -13,8 +13,8 @@ stands inside. Then, path by path,
    ``e.(X.any & r)``.
 3. the body of a loop is translated by itself if its own pieces decide all its conditions.
 
-What is left, loops whose bodies look outside and intervals that cross, goes to
-``regex_labels.py``.
+A loop whose body looks outside it by a character goes to ``regex_loop.py``. What is left, longer
+look-around out of a loop, intervals that cross, too many paths, goes to ``regex_automaton.py``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gramlock.errors import LimitError
 from gramlock.syntax import charclass as cc
 from gramlock.syntax.regex_expr import Translator
 from gramlock.syntax.regex_loop import loop_paths
@@ -87,7 +86,7 @@ class _Compiler:
         paths: list[Path] = [()]
         for options in factors:
             if len(paths) * len(options) > MAX_PATHS:
-                raise LimitError("pattern_paths", len(paths) * len(options), MAX_PATHS)
+                raise Beyond
             joined = [_append(path, option) for path in paths for option in options]
             paths = [path for path in joined if path is not None]
         return paths
@@ -210,7 +209,7 @@ class _Compiler:
             if place is not None:
                 work += self._settle(state, place, left_open, right_open)
                 if len(work) + len(done) > MAX_PATHS:
-                    raise LimitError("pattern_paths", len(work) + len(done), MAX_PATHS)
+                    raise Beyond
             elif all(piece.expr != self.store.NEVER for piece in state.pieces):
                 done.append(self._fold(state, left_open, right_open))
         return done
@@ -276,9 +275,7 @@ class _Compiler:
             raise Beyond
         return (at, len(pieces)) if far.ahead else (0, at)
 
-    def _intersected(
-        self, pieces: Sequence[Piece], spans: Sequence[tuple[int, int, int]]
-    ) -> Piece:
+    def _intersected(self, pieces: Sequence[Piece], spans: Sequence[tuple[int, int, int]]) -> Piece:
         """Apply conditions to intervals, smallest first; they must be nested or disjoint."""
         runs = [(k, k + 1, piece) for k, piece in enumerate(pieces)]
         for start, end, expr in sorted(spans, key=lambda span: span[1] - span[0]):
@@ -337,7 +334,9 @@ def _append(path: Path, option: Path) -> Path | None:
             verdicts = [_decided_ahead(one, item) for one in items[start:]]
             if False in verdicts:
                 return None
-            items[start:] = [one for one, known in zip(items[start:], verdicts) if not known]
+            items[start:] = [
+                one for one, known in zip(items[start:], verdicts, strict=True) if not known
+            ]
         items.append(item)
     return tuple(items)
 

@@ -9,7 +9,8 @@ with an assertion has and no more, only decide whether any text may stand there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal as OneOf
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
 
 from gramlock.syntax import charclass as cc
 from gramlock.syntax.charclass import Ranges

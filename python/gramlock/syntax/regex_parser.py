@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from gramlock.errors import GrammarSyntaxError, LimitError, Place
 from gramlock.syntax import charclass as cc
@@ -39,13 +39,14 @@ from gramlock.syntax.regex_tree import (
 __all__ = ["parse_tree"]
 
 MAX_DEPTH: Final = 1000  # nested groups
-MAX_ASSERT_DEPTH: Final = 100  # nested nodes with an assertion inside: these are walked by recursion
+MAX_ASSERT_DEPTH: Final = 100  # nested nodes with an assertion inside: walked by recursion
 MAX_COUNT: Final = 0xFFFFFFFE  # what the core takes as a repeat bound
 
 _RUN = re.compile(r"[^\\^$.*+?()\[{|]+")
 _COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
 _UPPER_ONLY = re.compile(r"\{,\d+\}")
 _SIMPLE_CLASS = re.compile(r"\[(?:[^\\\[\]]|\\.)*\]", re.DOTALL)
+_NAMED_REFERENCE = re.compile(r"\\k(?:<[^>]*>|\{[^}]*\})?")
 _NAME_OPEN = re.compile(r"\(\?P?<([^>()]*)>")
 _NAME = re.compile(r"(?:[\w$]|\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]+\})+")
 _MODIFIERS = re.compile(r"\(\?([A-Za-z]*)(-?)([A-Za-z]*)([:)])")
@@ -64,36 +65,23 @@ _FOREIGN_GROUPS = [
 _N = TypeVar("_N", bound=Node)
 
 
-class _Flags(NamedTuple):
-    ignore_case: bool
-    dot_all: bool
-    multiline: bool
-    sets: bool
-
-    @property
-    def mode(self) -> Mode:
-        return Mode(self.ignore_case, self.sets)
-
-
 class _Group:
     """A group whose parenthesis is open, or the whole pattern.
 
     Attributes:
         start: Offset of the parenthesis.
-        flags: The flags to return to at its end.
+        mode: The flags to return to at its end.
         look: (ahead, negated) of a look-around.
         items: Items of the alternative being read.
         alternatives: Those before it.
         serial: Number of the group, unique in the pattern.
     """
 
-    __slots__ = ("alternatives", "flags", "items", "look", "serial", "start")
+    __slots__ = ("alternatives", "items", "look", "mode", "serial", "start")
 
-    def __init__(
-        self, start: int, flags: _Flags, look: tuple[bool, bool] | None, serial: int
-    ) -> None:
+    def __init__(self, start: int, mode: Mode, look: tuple[bool, bool] | None, serial: int) -> None:
         self.start = start
-        self.flags = flags
+        self.mode = mode
         self.look = look
         self.items: list[Node] = []
         self.alternatives: list[list[Node]] = []
@@ -117,13 +105,13 @@ def _closure(code: int) -> cc.Ranges:
 class _Parser:
     """One pass over one pattern."""
 
-    def __init__(self, pattern: str, flags: _Flags) -> None:
+    def __init__(self, pattern: str, mode: Mode) -> None:
         self.source = Source(pattern)
         self.text = pattern
         self.pos = 0
-        self.flags = flags
+        self.mode = mode
         self.nodes: list[Node] = []
-        self.groups: list[_Group] = [_Group(0, flags, None, 0)]
+        self.groups: list[_Group] = [_Group(0, mode, None, 0)]
         self.items: list[Node] = self.groups[0].items
         self.serial = 0
         self.names: dict[str, list[dict[int, int]]] = {}
@@ -173,7 +161,7 @@ class _Parser:
 
     def _literal(self, run: str) -> None:
         """Take a run of ordinary characters; a quantifier after it applies to the last one."""
-        if self.flags.ignore_case:
+        if self.mode.ignore_case:
             for letter in run[:-1]:
                 self._append(self._character(ord(letter)))
             self._atom(self._character(ord(run[-1])))
@@ -186,7 +174,7 @@ class _Parser:
 
     def _character(self, code: int) -> Node:
         """Make the node of one code point under the flags."""
-        if self.flags.ignore_case and not us.is_caseless(code):
+        if self.mode.ignore_case and not us.is_caseless(code):
             return self._new(Set(_closure(code)))
         return self._new(Literal(chr(code)))
 
@@ -260,11 +248,11 @@ class _Parser:
 
     def _dot(self) -> None:
         self.pos += 1
-        self._atom(self._new(Set(cc.ALL if self.flags.dot_all else cc.NOT_LINE_END)))
+        self._atom(self._new(Set(cc.ALL if self.mode.dot_all else cc.NOT_LINE_END)))
 
     def _edge(self, ahead: bool) -> None:
         self.pos += 1
-        members = cc.LINE_END if self.flags.multiline else cc.EMPTY
+        members = cc.LINE_END if self.mode.multiline else cc.EMPTY
         self._atom(self._new(Edge(ahead, members, boundary=True)), repeatable=False)
 
     def _caret(self) -> None:
@@ -277,31 +265,31 @@ class _Parser:
         letter = self.text[self.pos + 1 : self.pos + 2]
         if letter and letter in "bB":
             self.pos += 2
-            edge = WordEdge(word_set(self.flags.ignore_case), letter == "B")
+            edge = WordEdge(word_set(self.mode.ignore_case), letter == "B")
             self._atom(self._new(edge), repeatable=False)
             return
         if letter == "k":
             self.source.problem(self.pos, "back-references are not regular")
-            match = re.compile(r"\\k(?:<[^>]*>|\{[^}]*\})?").match(self.text, self.pos)
+            match = _NAMED_REFERENCE.match(self.text, self.pos)
             self.pos = match.end() if match else self.pos + 2
             self._atom(self._new(Literal("")))
             return
-        value, self.pos = read_escape(self.source, self.pos, self.flags.mode)
+        value, self.pos = read_escape(self.source, self.pos, self.mode)
         if isinstance(value, int):
             self._atom(self._character(value))
         else:
-            members = us.close_over_case(value) if self.flags.ignore_case else value
+            members = us.close_over_case(value) if self.mode.ignore_case else value
             self._atom(self._new(Set(members)))
 
     def _class(self) -> None:
         simple = _SIMPLE_CLASS.match(self.text, self.pos)
         if simple is not None:
-            value, problems = _simple_class(simple[0], self.flags.mode)
+            value, problems = _simple_class(simple[0], self.mode)
             if not problems:
                 self.pos = simple.end()
                 self._class_value(value)
                 return
-        value, self.pos = read_class(self.source, self.pos, self.flags.mode)
+        value, self.pos = read_class(self.source, self.pos, self.mode)
         self._class_value(value)
 
     def _class_value(self, value: ClassValue) -> None:
@@ -326,7 +314,7 @@ class _Parser:
         """Read the opening of any kind of group."""
         text, start = self.text, self.pos
         look: tuple[bool, bool] | None = None
-        flags = self.flags
+        mode = self.mode
         if not text.startswith("(?", start):
             self.pos += 1
         elif text.startswith("(?:", start):
@@ -338,22 +326,22 @@ class _Parser:
             look = (False, text[start + 3] == "!")
             self.pos += 4
         else:
-            flags = self._special_group()
+            mode = self._special_group()
         if len(self.groups) > MAX_DEPTH:
             raise LimitError("pattern_depth", len(self.groups), MAX_DEPTH)
         self.serial += 1
-        self.groups.append(_Group(start, self.flags, look, self.serial))
+        self.groups.append(_Group(start, self.mode, look, self.serial))
         self.items = self.groups[-1].items
-        self.flags = flags
+        self.mode = mode
 
-    def _special_group(self) -> _Flags:
+    def _special_group(self) -> Mode:
         """Read ``(?<name>``, ``(?i:`` or something foreign; return the flags inside."""
         start = self.pos
         named = _NAME_OPEN.match(self.text, start)
         if named is not None:
             self.pos = named.end()
             self._name(start, named[1])
-            return self.flags
+            return self.mode
         modifiers = _MODIFIERS.match(self.text, start)
         if modifiers is not None and modifiers[4] == ":":
             self.pos = modifiers.end()
@@ -362,14 +350,14 @@ class _Parser:
             if self.text.startswith(opening, start):
                 self.source.problem(start, message)
                 self.pos += len(opening)
-                return self.flags
+                return self.mode
         if modifiers is not None:
             self.source.problem(start, f"{modifiers[0]} may stand only at the start of a pattern")
             self.pos = modifiers.end() - 1
         else:
             self.source.problem(start, "there is no such kind of group")
             self.pos += 2
-        return self.flags
+        return self.mode
 
     def _name(self, start: int, name: str) -> None:
         """Check a group's name; two groups may share one only in different alternatives."""
@@ -382,7 +370,7 @@ class _Parser:
                 self.source.problem(start, f"two groups are called {name!r}")
         self.names.setdefault(name, []).append(place)
 
-    def _modified(self, start: int, match: re.Match[str]) -> _Flags:
+    def _modified(self, start: int, match: re.Match[str]) -> Mode:
         """Apply the modifiers of ``(?ims-ims:``."""
         on, off = match[1], match[3]
         letters = on + off
@@ -390,19 +378,19 @@ class _Parser:
             self.source.problem(start, f"{match[0]} has a modifier other than i, m and s")
         elif len(set(letters)) < len(letters) or not letters:
             self.source.problem(start, f"{match[0]} repeats a modifier, or has none")
-        changes = {letter: True for letter in on} | {letter: False for letter in off}
-        return self.flags._replace(
-            ignore_case=changes.get("i", self.flags.ignore_case),
-            dot_all=changes.get("s", self.flags.dot_all),
-            multiline=changes.get("m", self.flags.multiline),
+        changes = dict.fromkeys(on, True) | dict.fromkeys(off, False)
+        return self.mode._replace(
+            ignore_case=changes.get("i", self.mode.ignore_case),
+            dot_all=changes.get("s", self.mode.dot_all),
+            multiline=changes.get("m", self.mode.multiline),
         )
 
     def _leading_modifiers(self) -> None:
         """Read ``(?i)`` at the start of the pattern: flags for all of it."""
-        match = _MODIFIERS.match(self.text)
+        match = _MODIFIERS.match(self.text) if self.text.startswith("(?") else None
         if match is not None and match[4] == ")" and match[1] and not match[2]:
             self.pos = match.end()
-            self.flags = self.groups[0].flags = self._modified(0, match)
+            self.mode = self.groups[0].mode = self._modified(0, match)
 
     def _close(self) -> None:
         self.pos += 1
@@ -418,7 +406,7 @@ class _Parser:
         """Leave the innermost group and return its node."""
         group = self.groups.pop()
         self.items = self.groups[-1].items
-        self.flags = group.flags
+        self.mode = group.mode
         node = self._body(group)
         if group.look is not None:
             node = self._new(Look(node, *group.look))
@@ -443,13 +431,14 @@ def _place(pattern: str, offset: int, message: str) -> Place:
     return Place(message, line=line, column=offset - pattern.rfind("\n", 0, offset))
 
 
-def _flags(flags: str) -> _Flags:
+@lru_cache(maxsize=64)
+def _mode(flags: str) -> Mode:
     unknown = sorted({flag for flag in flags if flag not in "imsuv"})
     if unknown:
         raise GrammarSyntaxError(f"flags other than i, m, s, u and v: {', '.join(unknown)}")
     if len(set(flags)) < len(flags) or ("u" in flags and "v" in flags):
         raise GrammarSyntaxError(f"the flags {flags!r} repeat or exclude each other")
-    return _Flags("i" in flags, "s" in flags, "m" in flags, "v" in flags)
+    return Mode("i" in flags, "v" in flags, "s" in flags, "m" in flags)
 
 
 def parse_tree(pattern: str, flags: str) -> tuple[Node, list[Node]]:
@@ -462,9 +451,9 @@ def parse_tree(pattern: str, flags: str) -> tuple[Node, list[Node]]:
         GrammarSyntaxError: It does not parse, or uses what is not regular; every place is listed.
         LimitError: Groups nest too deep (``pattern_depth``) or a count is too high.
     """
-    if any("\ud800" <= letter <= "\udfff" for letter in pattern):
+    if not pattern.isascii() and any("\ud800" <= letter <= "\udfff" for letter in pattern):
         pattern = pattern.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    parser = _Parser(pattern, _flags(flags))
+    parser = _Parser(pattern, _mode(flags))
     root = parser.parse()
     problems = sorted(parser.source.problems)
     if problems:

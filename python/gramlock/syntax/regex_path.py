@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from gramlock.syntax import charclass as cc
 from gramlock.syntax.charclass import Ranges
@@ -68,8 +68,8 @@ class Far(NamedTuple):
     width: int | None
 
 
-Condition = Union[Near, Far]
-Item = Union[Piece, Near, Far]
+Condition = Near | Far
+Item = Piece | Near | Far
 Path = tuple[Item, ...]
 
 

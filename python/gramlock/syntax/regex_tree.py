@@ -8,7 +8,6 @@ a loop over its list of nodes, however deep the pattern nests.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from gramlock.syntax.charclass import Ranges
 
@@ -26,8 +25,8 @@ class Node:
 
     __slots__ = ("index",)
     index: int
-    asserts: ClassVar[bool] | bool = False
-    depth: ClassVar[int] | int = 0
+    asserts: bool = False
+    depth: int = 0
 
 
 class Literal(Node):

@@ -96,7 +96,7 @@ def _script(value: str, extensions: bool) -> Ranges | None:
         return None
     if extensions and f"scx={short}" in _tables().index:
         return _set(f"scx={short}")
-    return _set(f"sc={short}") if f"sc={short}" in _tables().index else ()
+    return _set(f"sc={short}")
 
 
 def property_set(name: str, value: str | None) -> Ranges | None:
