@@ -375,6 +375,23 @@ def test_transformers_objects_name_their_ends_and_control_tokens() -> None:
     assert table.names == {1: "b", 2: "?"}
 
 
+def test_the_cache_of_the_hub_is_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = tmp_path / "generation_config.json"
+    config.write_text('{"eos_token_id": [1, 2]}')
+
+    def find(name: str, file: str) -> object:
+        if name != "some/model":
+            raise ValueError(name)
+        return str(config) if file == config.name else None
+
+    hub = SimpleNamespace(try_to_load_from_cache=find)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    slow = SimpleNamespace(mergeable_ranks={b"a": 0, b"b": 1, b"c": 2}, eos_token_id=None)
+    for name, ends in [("some/model", (1, 2)), ("other", ()), ("", ()), (str(tmp_path), (1, 2))]:
+        slow.name_or_path = name
+        assert from_huggingface(slow).end_ids == ends
+
+
 # ---- decoders
 
 
@@ -649,6 +666,20 @@ def test_folders_with_a_sentencepiece_model_only(tmp_path: Path) -> None:
     config_file.write_text('{"tokenizer_class": "XLMRobertaTokenizer"}')
     with pytest.raises(VocabularyError, match="may number its tokens unlike"):
         from_huggingface(tmp_path)
+
+
+@pytest.mark.tokenizer
+def test_slow_sentencepiece_tokenizers_of_transformers() -> None:
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("sentencepiece")
+    if not hasattr(transformers, "GPTSw3Tokenizer"):
+        pytest.skip("this version of transformers has no slow tokenizer that is used here")
+    file = folder("mistral-v1") / "tokenizer.model"
+    tokenizer = transformers.GPTSw3Tokenizer(vocab_file=str(file))
+    table, own = from_huggingface(tokenizer), from_sentencepiece(file)
+    assert table.tokens[:32000] == own.tokens
+    assert set(table.end_ids) == {tokenizer.eos_token_id, 2}
+    assert {32000, 32001} <= table.special_ids  # added when the tokenizer is made
 
 
 # ---- what is refused

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,8 @@ def from_huggingface(
             larger than the tokenizer; the ids added this way are never allowed.
         end_ids: Ids or texts of the tokens that end a generation, instead of those found.
         generation_config: ``model.generation_config``, a mapping, or the path of its folder or
-            file: its ``eos_token_id`` adds to the tokenizer's. By default it is read from the
-            folder that the tokenizer was loaded from, if that is a folder.
+            file: its ``eos_token_id`` adds to the tokenizer's. By default it is read from where
+            the tokenizer was loaded from: a folder, or the hub's cache on this machine.
         control: Ids or texts of further control tokens. Tokens such as ``<think>`` and
             ``<tool_call>`` are text unless the tokenizer itself marks them as special.
 
@@ -112,9 +113,27 @@ def _read_ends(reading: Reading, tokenizer: Any, given: list[int] | None) -> Non
         tokenizer = tokenizer.tokenizer
     reading.mark_control_ids(unique_ids(getattr(tokenizer, "all_special_ids", ())))
     if given is None:
-        folder = Path(str(getattr(tokenizer, "name_or_path", "") or ""))
-        given = folder_ends(folder) if folder != Path() and folder.is_dir() else []
+        folder = _home(str(getattr(tokenizer, "name_or_path", None) or ""))
+        given = [] if folder is None else folder_ends(folder)
     reading.ends = list(unique_ids([*end_ids_of(tokenizer), *reading.ends, *given]))
+
+
+def _home(name: str) -> Path | None:
+    """The folder that a tokenizer was loaded from: itself, or its place in the hub's cache.
+
+    Only what is on this machine already is looked at, and only if the hub's client is loaded.
+    """
+    if not name or Path(name).is_dir():
+        return Path(name) if name else None
+    hub = sys.modules.get("huggingface_hub")
+    for file in ("generation_config.json", "config.json"):
+        try:
+            found = hub.try_to_load_from_cache(name, file) if hub is not None else None
+        except ValueError:  # not the name of a repository
+            return None
+        if isinstance(found, str):
+            return Path(found).parent
+    return None
 
 
 def _read_backend(backend: Any) -> Reading:
