@@ -1,0 +1,621 @@
+"""The only user of the C extension: handles with Python's manners.
+
+A handle owns one C object and gives it back when it dies; statuses become exceptions. Everything
+public is built on these classes, which hold no policy of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ._native import ffi, lib
+from .errors import (
+    GramlockError,
+    LimitError,
+    MatcherError,
+    SerializationError,
+    UnsatisfiableError,
+)
+from .limits import Limits
+
+__all__ = [
+    "Expressions",
+    "GrammarBuilder",
+    "GrammarHandle",
+    "MatcherHandle",
+    "ProgramHandle",
+    "VocabularyHandle",
+    "apply_bitmask",
+    "expressions",
+    "fail_allocation",
+    "fill_rows",
+    "force_logits_kernel",
+    "logits_kernel",
+]
+
+UNBOUNDED = 0xFFFFFFFF
+EXPRESSION_BYTES = 256 << 20
+CHECK_STEPS = 2_000_000
+
+_OK: int = lib.GLK_OK
+
+
+class _Scratch(threading.local):
+    """Output cells of this thread: calls release the interpreter's lock, so none are shared."""
+
+    def __init__(self) -> None:
+        self.error = ffi.new("glk_error *")
+        self.id = ffi.new("uint32_t *")
+        self.flag = ffi.new("bool *")
+        self.size = ffi.new("size_t *")
+
+
+_scratch = _Scratch()
+
+
+def _raise(status: int, error: Any) -> None:
+    """The exception of a failed status.
+
+    Raises:
+        MemoryError, LimitError, ValueError, MatcherError, UnsatisfiableError, SerializationError:
+            As the status says.
+    """
+    text = ffi.string(error.text).decode("utf-8", "replace")
+    if status == lib.GLK_ERR_MEMORY:
+        raise MemoryError(text)
+    if status == lib.GLK_ERR_LIMIT:
+        raise LimitError(ffi.string(error.budget).decode(), int(error.asked), int(error.limit))
+    if status == lib.GLK_ERR_ARGUMENT:
+        raise ValueError(text)
+    if status == lib.GLK_ERR_STATE:
+        raise MatcherError(text)
+    if status == lib.GLK_ERR_UNSATISFIABLE:
+        raise UnsatisfiableError(text)
+    if status == lib.GLK_ERR_DAMAGED:
+        raise SerializationError(text)
+    raise GramlockError(f"unknown status {status}: {text}")
+
+
+def _text(call: Callable[..., int], handle: Any) -> str:
+    """Runs a dump function twice: for the size, then for the text."""
+    error, size = _scratch.error, _scratch.size
+    status = call(handle, ffi.NULL, 0, size, error)
+    if status == _OK:
+        buffer = ffi.new("char[]", size[0] + 1)
+        status = call(handle, buffer, size[0] + 1, size, error)
+    if status != _OK:
+        _raise(status, error)
+    return str(ffi.string(buffer).decode("utf-8"))
+
+
+class Expressions:
+    """A store of hash-consed regular expressions over bytes; an expression is an ``int``.
+
+    Thread-safe. Equal expressions have equal ids.
+
+    Attributes:
+        cache: Where front ends keep ids of pieces that they make again and again.
+    """
+
+    NEVER = 0
+    EPSILON = 1
+    ANY = 2
+
+    def __init__(self, max_bytes: int = EXPRESSION_BYTES) -> None:
+        self.cache: dict[object, Any] = {}
+        self.max_bytes = max_bytes
+        out = ffi.new("glk_exprs **")
+        error = _scratch.error
+        status = lib.glk_exprs_new(max_bytes, out, error)
+        if status != _OK:
+            _raise(status, error)
+        self._handle = ffi.gc(out[0], lib.glk_exprs_release)
+
+    @property
+    def bytes(self) -> int:
+        """Memory held, in bytes."""
+        return int(lib.glk_exprs_bytes(self._handle))
+
+    def _call(self, function: Callable[..., int], *arguments: Any) -> int:
+        cells = _scratch
+        status = function(self._handle, *arguments, cells.id, cells.error)
+        if status != _OK:
+            _raise(status, cells.error)
+        return int(cells.id[0])
+
+    def byte_class(self, members: Iterable[int]) -> int:
+        """One byte out of *members*."""
+        bits = 0
+        for member in members:
+            bits |= 1 << member
+        words = [(bits >> (64 * i)) & 0xFFFFFFFFFFFFFFFF for i in range(4)]
+        return self._call(lib.glk_exprs_class, ffi.new("uint64_t[4]", words))
+
+    def literal(self, data: bytes) -> int:
+        """Exactly *data*."""
+        return self._call(lib.glk_exprs_literal, ffi.from_buffer("uint8_t[]", data), len(data))
+
+    def codepoints(
+        self, ranges: Sequence[tuple[int, int]], encoding: Literal["utf8", "json"] = "utf8"
+    ) -> int:
+        """One code point out of inclusive *ranges*, written in UTF-8 or inside a JSON string."""
+        flat = [bound for pair in ranges for bound in pair]
+        kind = lib.GLK_JSON if encoding == "json" else lib.GLK_UTF8
+        return self._call(lib.glk_exprs_codepoints, flat, len(ranges), kind)
+
+    def concat(self, items: Sequence[int]) -> int:
+        """One after the other."""
+        return self._call(lib.glk_exprs_concat, items, len(items))
+
+    def union(self, items: Sequence[int]) -> int:
+        """Any of them."""
+        return self._call(lib.glk_exprs_union, items, len(items))
+
+    def intersect(self, items: Sequence[int]) -> int:
+        """All of them at once."""
+        return self._call(lib.glk_exprs_intersect, items, len(items))
+
+    def complement(self, item: int) -> int:
+        """Every byte string that does not match."""
+        return self._call(lib.glk_exprs_complement, item)
+
+    def repeat(self, item: int, low: int, high: int | None = None) -> int:
+        """*low* to *high* times (None: any number)."""
+        return self._call(lib.glk_exprs_repeat, item, low, UNBOUNDED if high is None else high)
+
+    def tag(self, label: int) -> int:
+        """The empty string with a label, for :meth:`GrammarBuilder.switch`."""
+        return self._call(lib.glk_exprs_tag, label)
+
+    def matches(self, item: int, data: bytes) -> bool:
+        """Whether *data* matches.
+
+        Raises:
+            LimitError: *data* is longer than the budget of steps.
+        """
+        cells = _scratch
+        text = ffi.from_buffer("uint8_t[]", data)
+        status = lib.glk_exprs_matches(
+            self._handle, item, text, len(data), CHECK_STEPS, cells.flag, cells.error
+        )
+        if status != _OK:
+            _raise(status, cells.error)
+        return bool(cells.flag[0])
+
+    def is_empty(self, item: int) -> bool:
+        """Whether nothing matches.
+
+        Raises:
+            LimitError: Finding out takes more than the budget of steps.
+        """
+        cells = _scratch
+        status = lib.glk_exprs_is_empty(
+            self._handle, item, CHECK_STEPS, cells.flag, cells.error
+        )
+        if status != _OK:
+            _raise(status, cells.error)
+        return bool(cells.flag[0])
+
+
+_shared_lock = threading.Lock()
+_shared: Expressions | None = None
+
+
+def expressions() -> Expressions:
+    """The process-wide store, so that grammars share their pieces.
+
+    One that has passed half its budget is left to the grammars that use it, and a fresh one is
+    handed out.
+    """
+    global _shared
+    with _shared_lock:
+        if _shared is None or _shared.bytes > _shared.max_bytes // 2:
+            _shared = Expressions()
+        return _shared
+
+
+class GrammarHandle:
+    """A finished grammar.
+
+    Attributes:
+        fingerprint: 64-bit hash of its content.
+        tokens_below: One more than the largest token id it names, 0 if it names none.
+    """
+
+    def __init__(self, handle: Any, store: Expressions, tokens_below: int) -> None:
+        self._handle = handle
+        self._store = store
+        self.tokens_below = tokens_below
+        self.fingerprint: int = int(lib.glk_grammar_fingerprint(handle))
+
+    def dump(self) -> dict[str, Any]:
+        """The grammar as data: ``root``, and ``nodes`` and ``exprs`` by id."""
+        data: dict[str, Any] = json.loads(_text(lib.glk_grammar_dump, self._handle))
+        for key in ("nodes", "exprs"):
+            data[key] = {int(name): value for name, value in data[key].items()}
+        return data
+
+
+class GrammarBuilder:
+    """One grammar under construction; a node is an ``int``. One thread at a time."""
+
+    FAIL = 0
+    EMPTY = 1
+
+    def __init__(self, expressions: Expressions) -> None:
+        self.expressions = expressions
+        self._tokens_below = 0
+        self._error = ffi.new("glk_error *")
+        self._out = ffi.new("uint32_t *")
+        out = ffi.new("glk_grammar **")
+        status = lib.glk_grammar_new(expressions._handle, out, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+        self._handle = ffi.gc(out[0], lib.glk_grammar_release)
+
+    def _call(self, function: Callable[..., int], *arguments: Any) -> int:
+        status = function(self._handle, *arguments, self._out, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+        return int(self._out[0])
+
+    def terminal(self, expr: int) -> int:
+        """A byte string of an expression without tags."""
+        return self._call(lib.glk_grammar_terminal, expr)
+
+    def switch(self, expr: int, table: Mapping[int, int]) -> int:
+        """A byte string of a tagged expression, then the node of the label that matched."""
+        labels, nodes = list(table.keys()), list(table.values())
+        return self._call(lib.glk_grammar_switch, expr, labels, nodes, len(labels))
+
+    def sequence(self, nodes: Sequence[int]) -> int:
+        """One after the other."""
+        return self._call(lib.glk_grammar_sequence, nodes, len(nodes))
+
+    def choice(self, nodes: Sequence[int]) -> int:
+        """Any of them."""
+        return self._call(lib.glk_grammar_choice, nodes, len(nodes))
+
+    def repetition(self, node: int, low: int, high: int | None = None) -> int:
+        """*low* to *high* times (None: any number)."""
+        bound = UNBOUNDED if high is None else high
+        return self._call(lib.glk_grammar_repetition, node, low, bound)
+
+    def tokens(self, ids: Sequence[int]) -> int:
+        """One of these token ids, as a token and never as its text."""
+        if ids:
+            self._tokens_below = max(self._tokens_below, max(ids) + 1)
+        return self._call(lib.glk_grammar_tokens, ids, len(ids))
+
+    def object(
+        self,
+        gap: int,
+        members: Sequence[tuple[int, int, bool]],
+        free: Sequence[tuple[int, int]] = (),
+        order: Literal["declared", "any"] = "declared",
+    ) -> int:
+        """A JSON object: see ``glk_grammar_object`` in ``gramlock.h``.
+
+        Args:
+            gap: Expression of the white space after each token and value.
+            members: ``(key expression with its quotes, value node, required)``, each at most once.
+            free: ``(key expression, value node)``, any number of times, keys disjoint from each
+                other and from those of *members*.
+            order: ``"declared"`` (members first, as listed) or ``"any"``.
+        """
+        flat = [(key, value, int(required)) for key, value, required in members]
+        others = [(key, value, 0) for key, value in free]
+        kind = lib.GLK_ORDER_ANY if order == "any" else lib.GLK_ORDER_DECLARED
+        return self._call(
+            lib.glk_grammar_object, gap, flat, len(flat), others, len(others), kind
+        )
+
+    def rule(self) -> int:
+        """A node to be referred to before :meth:`define` gives it its body."""
+        return self._call(lib.glk_grammar_rule)
+
+    def define(self, rule: int, body: int) -> None:
+        """Gives a rule its body, once."""
+        status = lib.glk_grammar_define(self._handle, rule, body, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+
+    def finish(self, root: int) -> GrammarHandle:
+        """The grammar that starts at *root*; the builder must not be used afterwards."""
+        status = lib.glk_grammar_set_root(self._handle, root, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+        return GrammarHandle(self._handle, self.expressions, self._tokens_below)
+
+
+class VocabularyHandle:
+    """Tokens as bytes, their trie and the tables that programs share. Thread-safe."""
+
+    def __init__(
+        self, tokens: Sequence[bytes | None], end_ids: Sequence[int], max_bytes: int
+    ) -> None:
+        lengths = np.fromiter(
+            (len(token) if token else 0 for token in tokens), dtype=np.uint64, count=len(tokens)
+        )
+        offsets = np.zeros(len(tokens) + 1, dtype=np.uint64)
+        np.cumsum(lengths, out=offsets[1:])
+        text = b"".join(token for token in tokens if token)
+        out, error = ffi.new("glk_vocab **"), _scratch.error
+        status = lib.glk_vocab_new(
+            ffi.from_buffer("uint8_t[]", text),
+            ffi.from_buffer("uint64_t[]", offsets),
+            len(tokens),
+            list(end_ids),
+            len(end_ids),
+            max_bytes,
+            out,
+            error,
+        )
+        if status != _OK:
+            _raise(status, error)
+        self._handle = ffi.gc(out[0], lib.glk_vocab_release)
+
+    def reachable(self) -> frozenset[int]:
+        """The bytes that have a token of their own."""
+        bits = ffi.new("uint64_t[4]")
+        lib.glk_vocab_reachable(self._handle, bits)
+        return frozenset(b for b in range(256) if bits[b >> 6] >> (b & 63) & 1)
+
+    def stats(self) -> dict[str, int]:
+        """Memory in bytes, states, trie nodes, length of the longest token in bytes."""
+        out = ffi.new("glk_vocab_stats *")
+        lib.glk_vocab_get_stats(self._handle, out)
+        return {name: int(getattr(out, name)) for name, _ in ffi.typeof(out).item.fields}
+
+
+class ProgramHandle:
+    """A grammar compiled for a vocabulary. Thread-safe."""
+
+    def __init__(
+        self, vocabulary: VocabularyHandle, grammar: GrammarHandle, limits: Limits
+    ) -> None:
+        out, error = ffi.new("glk_program **"), _scratch.error
+        budget = ffi.new("glk_limits *", (limits.program_bytes, limits.steps))
+        status = lib.glk_program_new(
+            vocabulary._handle, grammar._handle, budget, out, error
+        )
+        if status != _OK:
+            _raise(status, error)
+        self._handle = ffi.gc(out[0], lib.glk_program_release)
+
+    def stats(self) -> dict[str, int]:
+        """Counters of the program's tables; see ``glk_program_stats`` in ``gramlock.h``."""
+        out = ffi.new("glk_program_stats *")
+        lib.glk_program_get_stats(self._handle, out)
+        return {name: int(getattr(out, name)) for name, _ in ffi.typeof(out).item.fields}
+
+    def dump(self) -> str:
+        """The flat program as text."""
+        return _text(lib.glk_program_dump, self._handle)
+
+
+class MatcherHandle:
+    """One sequence; its methods are thin and serve the public matcher. One thread at a time.
+
+    Attributes:
+        handle: The C object, for calls that take many.
+    """
+
+    __slots__ = ("_count", "_error", "_flag", "_mask", "_row", "_target", "_words", "handle")
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+        self._error = ffi.new("glk_error *")
+        self._flag = ffi.new("bool *")
+        self._count = ffi.new("size_t *")
+        self._mask: Any = None
+        self._row = -1
+        self._target: Any = None
+        self._words = 0
+
+    @classmethod
+    def new(cls, program: ProgramHandle) -> MatcherHandle:
+        """A sequence at its start."""
+        out, error = ffi.new("glk_matcher **"), _scratch.error
+        status = lib.glk_matcher_new(program._handle, out, error)
+        if status != _OK:
+            _raise(status, error)
+        return cls(ffi.gc(out[0], lib.glk_matcher_release))
+
+    def fork(self) -> MatcherHandle:
+        """An independent copy."""
+        out = ffi.new("glk_matcher **")
+        status = lib.glk_matcher_fork(self.handle, out, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+        return MatcherHandle(ffi.gc(out[0], lib.glk_matcher_release))
+
+    def accept_token(self, token: int) -> bool:
+        """Whether the token may come next; if so it is taken."""
+        status = lib.glk_matcher_accept_token(self.handle, token, self._flag, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+        return bool(self._flag[0])
+
+    def accept_bytes(self, data: bytes) -> bool:
+        """The same for text, as one step."""
+        text = ffi.from_buffer("uint8_t[]", data)
+        status = lib.glk_matcher_accept_bytes(
+            self.handle, text, len(data), self._flag, self._error
+        )
+        if status != _OK:
+            _raise(status, self._error)
+        return bool(self._flag[0])
+
+    def validate_tokens(self, tokens: Sequence[int]) -> int:
+        """How many could be taken one after the other; takes none."""
+        status = lib.glk_matcher_validate_tokens(
+            self.handle, tokens, len(tokens), self._count, self._error
+        )
+        if status != _OK:
+            _raise(status, self._error)
+        return int(self._count[0])
+
+    def rollback(self, steps: int) -> None:
+        """Undoes the last *steps* accepts."""
+        status = lib.glk_matcher_rollback(self.handle, steps, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+
+    def steps(self) -> int:
+        """Accepts that can be undone."""
+        return int(lib.glk_matcher_steps(self.handle))
+
+    def can_end(self) -> bool:
+        """Whether the text so far is a sentence."""
+        status = lib.glk_matcher_can_end(self.handle, self._flag, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+        return bool(self._flag[0])
+
+    def is_terminated(self) -> bool:
+        """Whether the sequence is over."""
+        status = lib.glk_matcher_is_terminated(self.handle, self._flag, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+        return bool(self._flag[0])
+
+    def forced_bytes(self, at_most: int) -> bytes:
+        """The bytes that must come next."""
+        buffer = ffi.new("uint8_t[]", max(at_most, 1))
+        status = lib.glk_matcher_forced_bytes(
+            self.handle, buffer, at_most, self._count, self._error
+        )
+        if status != _OK:
+            _raise(status, self._error)
+        return bytes(ffi.buffer(buffer, self._count[0]))
+
+    def fill(self, mask: Any, row: int) -> None:
+        """Writes the mask; remembers where *mask* lies for the next call."""
+        if mask is not self._mask or row != self._row:
+            self._attach(mask, row)
+        status = lib.glk_matcher_fill(self.handle, self._target, self._words, self._error)
+        if status != _OK:
+            _raise(status, self._error)
+
+    def fill_by_walk(self, mask: Any, row: int) -> None:
+        """The same by the general walk; what tests compare with."""
+        self._attach(mask, row)
+        status = lib.glk_matcher_fill_by_walk(
+            self.handle, self._target, self._words, self._error
+        )
+        if status != _OK:
+            _raise(status, self._error)
+
+    def _attach(self, mask: Any, row: int) -> None:
+        address, rows, words, stride = mask_memory(mask)
+        if not 0 <= row < rows:
+            raise IndexError(f"row {row} of a bitmask with {rows} rows")
+        self._target = address + row * stride
+        self._mask, self._row, self._words = mask, row, words
+
+
+def mask_memory(mask: Any) -> tuple[Any, int, int, int]:
+    """Where a bitmask lies: ``(uint32_t pointer, rows, words in a row, stride in words)``.
+
+    Args:
+        mask: numpy array or CPU torch tensor, int32, of shape (rows, words) or (words,), with
+            contiguous rows.
+
+    Raises:
+        TypeError: It is neither, or not of 32-bit integers.
+        ValueError: Wrong number of axes, rows that are not contiguous, or a read-only array.
+    """
+    array = mask
+    if not isinstance(array, np.ndarray):
+        if not hasattr(array, "numpy"):
+            raise TypeError(f"a bitmask is a numpy array or torch tensor, not {type(mask)}")
+        array = array.numpy()
+    if array.dtype not in (np.int32, np.uint32):
+        raise TypeError(f"a bitmask holds int32, not {array.dtype}")
+    if array.ndim == 1:
+        array = array[np.newaxis]
+    if array.ndim != 2:
+        raise ValueError(f"a bitmask has one or two axes, not {array.ndim}")
+    rows, words = array.shape
+    if not array.flags.writeable:
+        raise ValueError("the bitmask is read-only")
+    if words > 1 and array.strides[1] != 4:
+        raise ValueError("the rows of a bitmask must be contiguous")
+    stride = array.strides[0] // 4 if rows > 1 else words
+    if rows > 1 and (array.strides[0] % 4 or stride < words):
+        raise ValueError("the rows of a bitmask must not overlap")
+    address = ffi.cast("uint32_t *", array.ctypes.data)
+    return address, rows, words, stride
+
+
+def fill_rows(matchers: Sequence[MatcherHandle], mask: Any, threads: int) -> list[int]:
+    """Writes matcher *i*'s mask into row *i*, all in one call.
+
+    Raises:
+        MatcherError, LimitError, MemoryError: Of the first row that failed; the others are filled.
+    """
+    address, rows, words, stride = mask_memory(mask)
+    count = len(matchers)
+    if count > rows:
+        raise IndexError(f"{count} matchers for a bitmask with {rows} rows")
+    handles = ffi.new("glk_matcher *[]", [matcher.handle for matcher in matchers])
+    statuses = ffi.new("glk_status[]", max(count, 1))
+    error = _scratch.error
+    status = lib.glk_matchers_fill(
+        handles, count, address, stride, words, max(threads, 1), statuses, error
+    )
+    if status != _OK:
+        if status == lib.GLK_ERR_STATE:
+            text = ffi.string(error.text).decode("utf-8", "replace")
+            raise MatcherError(text, row=int(error.row))
+        _raise(status, error)
+    return [int(statuses[i]) for i in range(count)]
+
+
+_DTYPES = {
+    "float32": lib.GLK_FLOAT32,
+    "float16": lib.GLK_FLOAT16,
+    "bfloat16": lib.GLK_BFLOAT16,
+    "float64": lib.GLK_FLOAT64,
+}
+
+
+def apply_bitmask(
+    logits: int, dtype: str, rows: int, columns: int, stride: int, mask: Any
+) -> None:
+    """Sets logits to −inf where the mask's bit is clear; *logits* is an address, strides in items.
+
+    Raises:
+        TypeError: A dtype without kernel.
+        ValueError: The mask has fewer rows.
+    """
+    kind = _DTYPES.get(dtype)
+    if kind is None:
+        raise TypeError(f"logits of {dtype}; known: {', '.join(_DTYPES)}")
+    address, mask_rows, words, mask_stride = mask_memory(mask)
+    if mask_rows < rows:
+        raise ValueError(f"{rows} rows of logits, but a bitmask with {mask_rows}")
+    lib.glk_logits_apply(
+        ffi.cast("void *", logits), kind, rows, columns, stride, address, words, mask_stride
+    )
+
+
+def logits_kernel() -> str:
+    """Which kernel applies masks: ``"avx512"``, ``"avx2"`` or ``"portable"``."""
+    return str(ffi.string(lib.glk_logits_kernel()).decode())
+
+
+def force_logits_kernel(name: str | None) -> bool:
+    """Chooses a kernel for tests (None: the best); False if this machine cannot run it."""
+    return bool(lib.glk_logits_force_kernel(ffi.NULL if name is None else name.encode()))
+
+
+def fail_allocation(count: int) -> None:
+    """Test hook: the *count*-th allocation of the core from now on fails (negative: never)."""
+    lib.glk_test_fail_allocation(count)

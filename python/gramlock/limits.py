@@ -1,0 +1,31 @@
+"""Budgets: how much memory and work a grammar, a program or one call may take.
+
+Passing one is an ordinary :class:`~gramlock.errors.LimitError` that names the field below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Budgets and their defaults.
+
+    Attributes:
+        program_bytes: Memory of one program's tables (configurations, masks). When it is full the
+            tables are dropped and live matchers rebuild what they need; the error comes only when
+            one sequence alone does not fit.
+        steps: Work of one call (compile, accept, fill): derivatives, closures, trie nodes.
+        schema_depth: Nesting of a JSON Schema document.
+        schema_nodes: Subschemas after combining, so that products of schemas stay bounded.
+        sample_bytes: Length of a sampled sentence.
+    """
+
+    program_bytes: int = 64 << 20
+    steps: int = 100_000_000
+    schema_depth: int = 500
+    schema_nodes: int = 20_000
+    sample_bytes: int = 100_000

@@ -1,0 +1,127 @@
+"""Matchers: one sequence being generated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._core import MatcherHandle
+
+if TYPE_CHECKING:
+    from .compiler import Program
+
+__all__ = ["Matcher"]
+
+_FORCED_AT_MOST = 4096
+
+
+class Matcher:
+    """One sequence: what was written so far, and what may come next.
+
+    Made by :meth:`gramlock.Program.matcher`. One thread at a time; matchers of one program may run
+    in different threads. After any error the matcher is as it was.
+
+    Attributes:
+        program: The program that it follows.
+    """
+
+    __slots__ = ("_handle", "accept_token", "program")
+
+    def __init__(self, program: Program, handle: MatcherHandle) -> None:
+        self.program = program
+        self._set(handle)
+
+    def _set(self, handle: MatcherHandle) -> None:
+        self._handle = handle
+        #: ``accept_token(token_id) -> bool``: bound here because it runs once a token.
+        self.accept_token = handle.accept_token
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the tokens allowed next into one row of *bitmask*.
+
+        Bit *t* is set exactly when token *t* may come now and the text can still be completed
+        afterwards. End ids are set exactly where the text is a sentence.
+
+        Args:
+            bitmask: From :func:`gramlock.allocate_token_bitmask`, or an int32 CPU torch tensor of
+                that shape. Its row is overwritten. The matcher keeps a reference to the last one.
+            index: Which row to write.
+
+        Returns:
+            True: the mask forbids something and must be applied. (Control tokens are never
+            text, so this holds for every real vocabulary.)
+
+        Raises:
+            MatcherError: An end id was accepted before.
+            LimitError: A budget was passed.
+            IndexError: *index* is not a row of *bitmask*.
+
+        Cost: one copy where the state was met before, else a walk of the tokens that leave the
+        current terminal. Releases the GIL.
+        """
+        self._handle.fill(bitmask, index)
+        return True
+
+    def _fill_by_walk(self, bitmask: Any, index: int = 0) -> None:
+        """The same by the general walk, without tables; for tests."""
+        self._handle.fill_by_walk(bitmask, index)
+
+    def accept_bytes(self, data: bytes) -> bool:
+        """Take text as one step; False, and nothing changes, if it cannot come next."""
+        return self._handle.accept_bytes(data)
+
+    def accept_string(self, text: str) -> bool:
+        """:meth:`accept_bytes` of the text's UTF-8."""
+        return self._handle.accept_bytes(text.encode("utf-8"))
+
+    def validate_tokens(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens, one after the other, could be accepted; changes nothing."""
+        return self._handle.validate_tokens(tokens)
+
+    def rollback(self, steps: int = 1) -> None:
+        """Undo the last *steps* accepts.
+
+        Raises:
+            ValueError: Fewer were made.
+        """
+        if steps < 0:
+            raise ValueError(f"rollback of {steps} steps")
+        self._handle.rollback(steps)
+
+    def reset(self) -> None:
+        """Undo everything."""
+        self._handle.rollback(self._handle.steps())
+
+    def fork(self) -> Matcher:
+        """An independent copy, history included. Cost: the history's length."""
+        return Matcher(self.program, self._handle.fork())
+
+    @property
+    def steps(self) -> int:
+        """Accepts that can be undone."""
+        return self._handle.steps()
+
+    def can_end(self) -> bool:
+        """Whether the text so far is a sentence (False after an end id)."""
+        return self._handle.can_end()
+
+    def is_terminated(self) -> bool:
+        """True after an end id; without end ids, at a sentence after which nothing can follow."""
+        return self._handle.is_terminated()
+
+    def find_jump_forward_string(self) -> str:
+        """The text that must come next, in whole characters; empty where there is a choice."""
+        data = self._handle.forced_bytes(_FORCED_AT_MOST)
+        return data.decode("utf-8", "ignore") if _is_prefix(data) else ""
+
+    def __repr__(self) -> str:
+        return f"<Matcher after {self.steps} steps>"
+
+
+def _is_prefix(data: bytes) -> bool:
+    """Whether *data* is UTF-8 but for an incomplete last character."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+    return True

@@ -1,0 +1,176 @@
+"""Vocabularies: a tokenizer's tokens as bytes, and the tables that all programs share."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ._core import ProgramHandle, VocabularyHandle
+from .compiler import Program
+from .errors import UnsatisfiableError, VocabularyError
+from .grammar import Grammar
+from .limits import Limits
+from .tokenizers import TokenTable
+from .tokenizers import from_huggingface as read_huggingface
+from .tokenizers import from_sentencepiece as read_sentencepiece
+from .tokenizers import from_tiktoken as read_tiktoken
+
+__all__ = ["Vocabulary"]
+
+_BUDGET = 512 << 20
+_KEPT_PROGRAMS = 64
+
+
+class Vocabulary:
+    """A tokenizer's tokens as bytes, with control ids and end ids. Immutable, thread-safe.
+
+    Attributes:
+        size: Number of ids; a bitmask row covers them.
+        tokens: The bytes each id adds to the text; None for control tokens and holes.
+        end_ids: Ids that end a sequence, sorted.
+        special_ids: Control ids; never allowed unless a grammar names them.
+        missing_bytes: Bytes without a token of their own. Nothing that needs one can be written;
+            :meth:`compile` cuts grammars accordingly.
+    """
+
+    def __init__(self, table: TokenTable, *, max_bytes: int = _BUDGET) -> None:
+        self.table = table
+        self.tokens = table.tokens
+        self.size = len(table.tokens)
+        self.end_ids: tuple[int, ...] = tuple(sorted(set(table.end_ids)))
+        self.special_ids = frozenset(table.special_ids)
+        self._handle = VocabularyHandle(table.tokens, self.end_ids, max_bytes)
+        self.missing_bytes = frozenset(range(256)) - self._handle.reachable()
+        self._lock = threading.Lock()
+        self._programs: OrderedDict[tuple[int, Limits], Program] = OrderedDict()
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Sequence[bytes | None],
+        *,
+        end_ids: Sequence[int] = (),
+        special_ids: Iterable[int] = (),
+        size: int | None = None,
+        max_bytes: int = _BUDGET,
+    ) -> Vocabulary:
+        """From a list of token bytes.
+
+        Args:
+            tokens: By id; None or ``b""`` for an id without text.
+            end_ids: Ids that end a sequence; their bytes are not text.
+            special_ids: Control ids; their bytes are not text.
+            size: Number of ids, if the model's logits are wider; further ids are never allowed.
+            max_bytes: Budget of the tables that programs share.
+
+        Raises:
+            VocabularyError: An id is out of range, or *size* is smaller than the list.
+        """
+        specials = frozenset(special_ids)
+        count = max(len(tokens), size or 0)
+        if size is not None and size < len(tokens):
+            raise VocabularyError(f"size={size}, but there are {len(tokens)} tokens")
+        for token in [*end_ids, *specials]:
+            if not 0 <= token < count:
+                raise VocabularyError(f"id {token} is not below the size {count}")
+        hidden = specials.union(end_ids)
+        texts: list[bytes | None] = [
+            None if token is None or i in hidden else bytes(token) for i, token in enumerate(tokens)
+        ]
+        texts += [None] * (count - len(texts))
+        return cls(
+            TokenTable(tokens=texts, end_ids=tuple(end_ids), special_ids=specials),
+            max_bytes=max_bytes,
+        )
+
+    @classmethod
+    def from_huggingface(cls, tokenizer: Any, *, max_bytes: int = _BUDGET, **options: Any) -> Vocabulary:
+        """From a transformers or ``tokenizers`` tokenizer, a model folder or a ``tokenizer.json``.
+
+        Args:
+            tokenizer: The object or path.
+            max_bytes: Budget of the tables that programs share.
+            **options: ``size``, ``end_ids``, ``generation_config``, ``control``: see
+                :func:`gramlock.tokenizers.from_huggingface`.
+
+        Raises:
+            VocabularyError: Its output is not the concatenation of token bytes, or not understood.
+
+        Cost: a few hundred milliseconds for 128,000 tokens.
+        """
+        return cls(read_huggingface(tokenizer, **options), max_bytes=max_bytes)
+
+    @classmethod
+    def from_tiktoken(cls, encoding: Any, *, max_bytes: int = _BUDGET, **options: Any) -> Vocabulary:
+        """From a tiktoken encoding, a rank file or dictionary, or Mistral's ``tekken.json``.
+
+        See :func:`gramlock.tokenizers.from_tiktoken` for the options.
+        """
+        return cls(read_tiktoken(encoding, **options), max_bytes=max_bytes)
+
+    @classmethod
+    def from_sentencepiece(cls, model: Any, *, max_bytes: int = _BUDGET, **options: Any) -> Vocabulary:
+        """From a SentencePiece ``.model`` file or processor.
+
+        See :func:`gramlock.tokenizers.from_sentencepiece` for the options.
+        """
+        return cls(read_sentencepiece(model, **options), max_bytes=max_bytes)
+
+    def compile(
+        self,
+        grammar: Grammar | Mapping[str, Any] | bool,
+        *,
+        limits: Limits | None = None,
+        **options: Any,
+    ) -> Program:
+        """Compile a grammar, or a JSON Schema with its options, for this vocabulary.
+
+        Programs are kept, so compiling an equal grammar again is a look-up.
+
+        Args:
+            grammar: A grammar or a schema.
+            limits: Budgets of the program; by default the grammar's.
+            **options: Schema options, as :meth:`gramlock.Grammar.from_json_schema` takes them.
+
+        Raises:
+            GrammarError: As :meth:`gramlock.Grammar.from_json_schema` raises it.
+            UnsatisfiableError: No sentence can be spelled with this vocabulary.
+            LimitError: A budget was passed.
+        """
+        if not isinstance(grammar, Grammar):
+            grammar = Grammar.from_json_schema(grammar, limits=limits, **options)
+        elif options:
+            raise TypeError("schema options belong to a schema, not to a finished grammar")
+        limits = limits or grammar.limits
+        key = (grammar.fingerprint, limits)
+        with self._lock:
+            known = self._programs.get(key)
+            if known is not None:
+                self._programs.move_to_end(key)
+                return known
+        program = Program(grammar, self._compile(grammar, limits))
+        with self._lock:
+            self._programs[key] = program
+            while len(self._programs) > _KEPT_PROGRAMS:
+                self._programs.popitem(last=False)
+        return program
+
+    def _compile(self, grammar: Grammar, limits: Limits) -> ProgramHandle:
+        try:
+            return ProgramHandle(self._handle, grammar._handle, limits)
+        except UnsatisfiableError as error:
+            if not self.missing_bytes:
+                raise
+            missing = " ".join(f"{byte:02x}" for byte in sorted(self.missing_bytes))
+            raise UnsatisfiableError(
+                f"{error}; bytes without a token of their own: {missing}"
+            ) from None
+
+    def stats(self) -> dict[str, int]:
+        """``bytes`` held, terminal ``states``, ``trie_nodes``, ``longest_token`` in bytes."""
+        return self._handle.stats()
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary of {self.size:,} ids, end ids {list(self.end_ids)}>"
