@@ -73,8 +73,8 @@ class Reading:
         """Close the reading; *end_ids* replaces the ends found, *control* adds control tokens."""
         ends = self.ends if end_ids is None else control_ids(end_ids, self.ids)
         marked = unique_ids([*ends, *control_ids(control, self.ids)])
-        known = max(-1, *self.texts, *self.control, *self.ids.values()) + 1
-        check_ids(marked, max(size or 0, known))
+        known = max(max(ids, default=-1) for ids in (self.texts, self.control, self.ids.values()))
+        check_ids(marked, max(size or 0, known + 1))
         self.mark_control_ids(marked)
         return assemble(
             self.texts,
