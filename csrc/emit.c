@@ -4,6 +4,8 @@
  * Numbers are given at first sight, so equal grammars give equal code. */
 #include "passes.h"
 
+enum { SMALL = 256 }; /* nodes for which room is made at once */
+
 typedef struct emitter {
     glk_work *work;
     glk_code *out;
@@ -82,7 +84,8 @@ static glk_status write_node(emitter *self, uint32_t old, glk_error *err) {
 }
 
 static glk_status emit(emitter *self, glk_error *err) {
-    uint32_t root;
+    uint32_t root, count = glk_code_count(&self->work->code);
+    GLK_TRY(glk_vec_reserve(&self->out->instrs, count < SMALL ? count : SMALL, err));
     GLK_TRY(meet(self, GLK_CODE_EMPTY, &root, err));
     GLK_TRY(meet(self, self->work->code.root, &root, err));
     while (self->stack.count > 0) {

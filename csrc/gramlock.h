@@ -138,7 +138,7 @@ glk_status glk_grammar_object(glk_grammar *self, uint32_t gap, const glk_member 
 glk_status glk_grammar_rule(glk_grammar *self, uint32_t *out, glk_error *err);
 glk_status glk_grammar_define(glk_grammar *self, uint32_t rule, uint32_t body, glk_error *err);
 glk_status glk_grammar_set_root(glk_grammar *self, uint32_t node, glk_error *err);
-/* 64-bit content hash of what the root reaches. */
+/* 64-bit content hash of what the root reaches, whatever the ids; 0 if memory runs out. */
 uint64_t glk_grammar_fingerprint(const glk_grammar *self);
 /* The grammar as JSON text (for people, tests and the oracle); *needed counts without the final NUL.  Call with
  * capacity 0 to learn the size. */

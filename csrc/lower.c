@@ -4,7 +4,7 @@
  * it is first referred to, and its content when it comes off the stack, so cycles and depth need no
  * care.  What can be seen at once is settled here:
  *
- *     a terminal without sentence, tokens without id                     choice of nothing
+ *     a terminal without sentence, tokens that the vocabulary lacks        choice of nothing
  *     labels that no text can end with, members whose key has no text    dropped
  *     a switch whose terminal matches the empty string                   choice between those labels'
  *                                                                        nodes and the rest of it
@@ -235,12 +235,19 @@ static glk_status lower_repetition(lowering *self, const glk_node *node, uint32_
 
 static glk_status lower_tokens(lowering *self, const glk_node *node, uint32_t at,
                                glk_error *err) {
+    const glk_rewrite_env *env = self->work->env;
     const uint32_t *list = glk_node_list(self->work->grammar, node->b);
-    GLK_TRY(glk_vec_reserve(&self->items, list[0], err));
-    memcpy(self->items.data, list + 1, list[0] * sizeof *list);
-    self->items.count = list[0];
-    uint32_t offset;
-    GLK_TRY(close_items(self, list, 1, &offset, err));
+    for (uint32_t i = 1; i <= list[0]; i++) {
+        if (env->has_token(env->context, list[i])) {
+            GLK_TRY(glk_vec_push_u32(&self->items, list[i], err));
+        }
+    }
+    uint32_t count = self->items.count, offset;
+    if (count == 0) {
+        make_fail(self, at);
+        return GLK_OK;
+    }
+    GLK_TRY(close_items(self, &count, 1, &offset, err));
     *glk_work_at(self->work, at) = (glk_instr){.op = GLK_OP_TOKENS, .b = offset};
     return GLK_OK;
 }
@@ -393,13 +400,16 @@ static glk_status lower_node(lowering *self, uint32_t id, glk_error *err) {
 }
 
 static glk_status lower(lowering *self, glk_error *err) {
+    const glk_grammar *grammar = self->work->grammar;
     uint32_t id;
+    GLK_TRY(glk_vec_reserve(&self->work->code.instrs, grammar->nodes.count + 8, err));
+    GLK_TRY(glk_vec_reserve(&self->work->code.lists, grammar->lists.count + 8, err));
     GLK_TRY(glk_vec_push_u32(&self->work->code.lists, 0, err)); /* the list of FAIL */
     GLK_TRY(glk_work_add(self->work, (glk_instr){.op = GLK_OP_EMPTY}, true, &id, err));
     GLK_TRY(glk_work_add(self->work, (glk_instr){.op = GLK_OP_ALT}, false, &id, err));
     self->place[GLK_NODE_EMPTY] = GLK_CODE_EMPTY;
     self->place[GLK_NODE_FAIL] = GLK_CODE_FAIL;
-    GLK_TRY(place(self, self->work->grammar->root, &self->work->code.root, err));
+    GLK_TRY(place(self, grammar->root, &self->work->code.root, err));
     while (self->stack.count > 0) {
         uint32_t node = GLK_VEC_U32(&self->stack)[--self->stack.count];
         GLK_TRY(lower_node(self, node, err));

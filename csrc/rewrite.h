@@ -40,6 +40,8 @@ typedef struct glk_rewrite_env {
                                  size_t count, uint32_t *out, glk_error *err);
     /* Whether a byte is reachable: it stands in some token. */
     bool (*has_byte)(void *context, uint8_t byte);
+    /* Whether the vocabulary has a token of this id. */
+    bool (*has_token)(void *context, uint32_t id);
 } glk_rewrite_env;
 
 /* `max_steps` bounds the work of all passes together (budget "rewrite_steps"). `out` is initialised by the
