@@ -7,8 +7,8 @@ The state after a prefix is a formula about the rest of the text. Its atoms are 
 in the tree before a character, with what is to be matched after it. Look-ahead adds its body as a
 conjunct, negated or not. A look-behind runs along from every position: for each of its places, the
 formula under which some match has come to that place; at its end, that is the formula of the
-look-behind itself. Formulas are kept as disjunctions of conjunctions without redundant members, so
-that there are finitely many. The automaton is minimised (Moore) and its states are eliminated.
+look-behind itself. Formulas are kept in a normal form, so that there are finitely many. The
+automaton is minimised (Moore) and its states are eliminated.
 
 Cost: the states, of which there may be ``MAX_STATES``; counted repeats are counted in states. That
 is why ``regex_context.py`` takes whatever it can.
@@ -16,7 +16,7 @@ is why ``regex_context.py`` takes whatever it can.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -24,6 +24,7 @@ from gramlock.errors import LimitError
 from gramlock.syntax import charclass as cc
 from gramlock.syntax.charclass import Ranges
 from gramlock.syntax.regex_expr import Translator
+from gramlock.syntax.regex_formula import FALSE, TRUE, Algebra, Formula, atom
 from gramlock.syntax.regex_graph import Graph
 from gramlock.syntax.regex_tree import (
     Alternation,
@@ -40,8 +41,7 @@ from gramlock.syntax.regex_tree import (
 __all__ = ["compile_automaton"]
 
 MAX_STATES: Final = 600
-MAX_CLAUSES: Final = 500
-MAX_WORK: Final = 200_000
+MAX_STEPS: Final = 3_000_000
 
 
 class Next(NamedTuple):
@@ -51,53 +51,7 @@ class Next(NamedTuple):
     boundary: bool
 
 
-Atom = int | Next  # an int is a place
-Clause = frozenset[tuple[Atom, bool]]
-Formula = frozenset[Clause]
-
-FALSE: Final[Formula] = frozenset()
-TRUE: Final[Formula] = frozenset([frozenset()])
 AT_END = Next(cc.EMPTY, boundary=True)
-
-
-def _formula(clauses: Iterable[Clause]) -> Formula:
-    """Drop clauses that a shorter one implies."""
-    kept: list[Clause] = []
-    for clause in sorted(set(clauses), key=len):
-        if not any(other <= clause for other in kept):
-            kept.append(clause)
-    if len(kept) > MAX_CLAUSES:
-        raise LimitError("pattern_states", len(kept), MAX_CLAUSES)
-    return frozenset(kept)
-
-
-def _or(left: Formula, right: Formula) -> Formula:
-    if not left or right == TRUE:
-        return right
-    return left if not right or left == TRUE else _formula((*left, *right))
-
-
-def _and(left: Formula, right: Formula) -> Formula:
-    if not left or right == TRUE:
-        return left
-    if not right or left == TRUE:
-        return right
-    if len(left) * len(right) > MAX_CLAUSES * 20:
-        raise LimitError("pattern_states", len(left) * len(right), MAX_CLAUSES * 20)
-    clauses = (one | other for one in left for other in right)
-    return _formula(c for c in clauses if not any((atom, not sign) in c for atom, sign in c))
-
-
-def _not(formula: Formula) -> Formula:
-    result = TRUE
-    for clause in formula:
-        result = _and(result, _formula(frozenset([(atom, not sign)]) for atom, sign in clause))
-    return result
-
-
-def _atom(atom: Atom) -> Formula:
-    return frozenset([frozenset([(atom, True)])])
-
 
 # A head is a position in one node: (index, offset in a literal) or (index, low, high) of a repeat.
 Head = tuple[int, int, int | None]
@@ -134,7 +88,7 @@ class _Automaton:
         self.nodes = nodes
         self.places: list[_Place] = []
         self.numbers: dict[_Place, int] = {}
-        self.work = 0
+        self.algebra = Algebra(MAX_STEPS)
         self.looks = [n for n in nodes if isinstance(n, Look) and not n.ahead]
         self.classes = _classes(nodes)
         self.truth: dict[int, Formula] = {}
@@ -174,21 +128,16 @@ class _Automaton:
             if not when or now in seen:
                 continue
             seen.add(now)
-            self._count()
+            self.algebra.spend(1)
             node = self.nodes[self.places[place].head[0]] if place >= 0 else None
             if node is None or isinstance(node, (Set, Literal)):
-                found[place] = _or(found.get(place, FALSE), when)
+                found[place] = self.algebra.either(found.get(place, FALSE), when)
             elif node.asserts and isinstance(node, (Look, Edge, WordEdge)):
                 holds = self._asserted(node)
-                stack.append((self.places[place].rest, _and(when, holds)))
+                stack.append((self.places[place].rest, self.algebra.both(when, holds)))
             else:
                 stack += [(after, when) for after in self._step(node, self.places[place])]
         return found
-
-    def _count(self) -> None:
-        self.work += 1
-        if self.work > MAX_WORK:
-            raise LimitError("pattern_states", self.work, MAX_WORK)
 
     def _step(self, node: Node, place: _Place) -> list[int]:
         """Enter a node that takes no character itself."""
@@ -214,12 +163,16 @@ class _Automaton:
                 holds = self._holds(self._place(node.item, ENDS_ANYWHERE))
             else:
                 holds = self.truth[node.index]
-            return _not(holds) if node.negated else holds
+            return self.algebra.negated(holds) if node.negated else holds
         if isinstance(node, WordEdge):
-            after = _atom(Next(node.word, boundary=False))
-            return _not(after) if self._follows(node.word, False) is not node.negated else after
+            after = atom(Next(node.word, boundary=False))
+            return (
+                self.algebra.negated(after)
+                if self._follows(node.word, False) is not node.negated
+                else after
+            )
         if node.ahead:
-            return _atom(Next(node.members, node.boundary))
+            return atom(Next(node.members, node.boundary))
         return TRUE if self._follows(node.members, node.boundary) else FALSE
 
     def _follows(self, members: Ranges, boundary: bool) -> bool:
@@ -233,11 +186,11 @@ class _Automaton:
         result = FALSE
         for after, when in self._reach(place).items():
             if after == ENDS_ANYWHERE:
-                result = _or(result, when)
+                result = self.algebra.either(result, when)
             elif after == ENDS_AT_END:
-                result = _or(result, _and(when, _atom(AT_END)))
+                result = self.algebra.either(result, self.algebra.both(when, atom(AT_END)))
             else:
-                result = _or(result, _and(when, _atom(after)))
+                result = self.algebra.either(result, self.algebra.both(when, atom(after)))
         return result
 
     # -- states ----------------------------------------------------------------------------------
@@ -269,14 +222,14 @@ class _Automaton:
                 if code is not None and self._takes(place, code):
                     onward = self._derive(when, code, {})
                     for after, also in self._reach(self._behind(place)).items():
-                        both = _and(onward, also)
-                        reached[after] = _or(reached.get(after, FALSE), both)
+                        both = self.algebra.both(onward, also)
+                        reached[after] = self.algebra.either(reached.get(after, FALSE), both)
             self.truth[look.index] = reached.pop(ENDS_HERE, FALSE)
             running.append(frozenset((p, when) for p, when in reached.items() if when))
         if code is not None:
             main = self._derive(main, code, memo)
         if self.search or code is None:
-            main = _or(main, self._holds(self.root))
+            main = self.algebra.either(main, self._holds(self.root))
         if main == TRUE or not (main or self.search):
             return _State(main, (), -1)
         return _State(main, tuple(running), last)
@@ -303,27 +256,28 @@ class _Automaton:
         result = FALSE
         for clause in formula:
             part = TRUE
-            for atom, sign in clause:
-                one = self._derive_atom(atom, code, memo)
-                part = _and(part, one if sign else _not(one))
+            for name, sign in clause:
+                one = self._derive_atom(name, code, memo)
+                part = self.algebra.both(part, one if sign else self.algebra.negated(one))
                 if not part:
                     break
-            result = _or(result, part)
+            result = self.algebra.either(result, part)
         return result
 
-    def _derive_atom(self, atom: Atom, code: int, memo: dict[int, Formula]) -> Formula:
-        if isinstance(atom, Next):
-            return TRUE if cc.contains(atom.members, code) else FALSE
-        found = memo.get(atom)
+    def _derive_atom(self, name: Hashable, code: int, memo: dict[int, Formula]) -> Formula:
+        if isinstance(name, Next):
+            return TRUE if cc.contains(name.members, code) else FALSE
+        assert isinstance(name, int)
+        found = memo.get(name)
         if found is None:
-            taken = self._takes(atom, code)
-            found = memo[atom] = self._holds(self._behind(atom)) if taken else FALSE
+            taken = self._takes(name, code)
+            found = memo[name] = self._holds(self._behind(name)) if taken else FALSE
         return found
 
     def accepts(self, state: _State) -> bool:
         """Tell whether the text may end here."""
         return any(
-            all((isinstance(atom, Next) and atom.boundary) is sign for atom, sign in clause)
+            all((isinstance(name, Next) and name.boundary) is sign for name, sign in clause)
             for clause in state.main
         )
 
@@ -389,7 +343,7 @@ def compile_automaton(
     """Return the expression of a pattern; see :func:`regex_expr.compile_tree`.
 
     Raises:
-        LimitError: More states or work than ``MAX_STATES``, ``MAX_WORK`` (``pattern_states``).
+        LimitError: Over ``MAX_STATES`` or ``MAX_STEPS`` (``pattern_states``).
     """
     automaton = _Automaton(root, nodes, search)
     table, final = _explore(automaton)

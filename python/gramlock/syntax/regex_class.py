@@ -284,7 +284,7 @@ class _SetReader:
         return (ClassValue(_negate(value.members, self.mode)) if negated else value), end
 
     def _contents(self, start: int, pos: int, depth: int) -> tuple[ClassValue, int]:
-        members: Ranges = cc.EMPTY
+        pairs: list[tuple[int, int]] = []
         strings: frozenset[str] = frozenset()
         operator = None
         count = 0
@@ -301,11 +301,17 @@ class _SetReader:
                 self.source.problem(here, f"{operator} needs an operand")
                 break
             value, pos = self._operand(pos, depth, ranges=operator is None)
-            members, strings = _combine(operator, members, strings, value)
             count += 1
+            if operator is None:
+                pairs += value.members
+                strings |= value.strings
+            else:
+                members = cc.normalise(pairs)
+                members, strings = _combine(operator, members, strings, value)
+                pairs = list(members)
         if pos >= len(self.text):
             self.source.problem(start, "the class is not closed")
-        return ClassValue(members, strings), pos + 1
+        return ClassValue(cc.normalise(pairs), strings), pos + 1
 
     def _operand(self, pos: int, depth: int, ranges: bool) -> tuple[ClassValue, int]:
         """Read a nested class, an escape, a string disjunction, a character or a range."""
@@ -374,11 +380,9 @@ class _SetReader:
 
 
 def _combine(
-    operator: str | None, members: Ranges, strings: frozenset[str], value: ClassValue
+    operator: str, members: Ranges, strings: frozenset[str], value: ClassValue
 ) -> tuple[Ranges, frozenset[str]]:
-    """Apply a set operator, or union where there is none."""
+    """Apply ``--`` or ``&&``."""
     if operator == "--":
         return cc.subtract(members, value.members), strings - value.strings
-    if operator == "&&":
-        return cc.intersection(members, value.members), strings & value.strings
-    return cc.union(members, value.members), strings | value.strings
+    return cc.intersection(members, value.members), strings & value.strings

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final
 
 from gramlock.syntax import charclass as cc
@@ -47,7 +48,7 @@ MAX_UNROLLED: Final = 64
 
 @dataclass
 class _State:
-    """A path under resolution: ``conditions[k]`` stand before ``pieces[k]``, the last at the end."""
+    """A path under resolution; ``conditions[k]`` stand before ``pieces[k]``."""
 
     pieces: list[Piece]
     conditions: list[list[Condition]]
@@ -75,11 +76,26 @@ class _Compiler:
         if isinstance(node, Repeat):
             return self._repeat(node)
         if isinstance(node, Concat):
-            return self._product([self.expand(item) for item in node.items])
+            return self._product([self.expand(item) for item in self._shortened(node.items)])
         assert isinstance(node, Alternation)
         paths = [path for item in node.items if item.asserts for path in self.expand(item)]
         plain = [self.pieces.of(item) for item in node.items if not item.asserts]
         return paths + ([(self.pieces.either(plain),)] if plain else [])
+
+    def _shortened(self, items: Sequence[Node]) -> list[Node]:
+        """Take long runs of assertion-free items as one, but for two at either end."""
+        short: list[Node] = []
+        for asserts, group in groupby(items, lambda item: item.asserts):
+            run = list(group)
+            if not asserts and len(run) > 5:
+                middle = Concat(run[2:-2])
+                middle.index = len(self.pieces.shapes)
+                self.pieces.shapes.append(
+                    self.pieces.joined([self.pieces.of(item) for item in run[2:-2]])
+                )
+                run = [*run[:2], middle, *run[-2:]]
+            short += run
+        return short
 
     def _product(self, factors: Sequence[list[Path]]) -> list[Path]:
         """Return every way to take one path of each factor, less those seen to be impossible."""
@@ -146,7 +162,7 @@ class _Compiler:
         return condition._replace(expr=self.store.complement(condition.expr))
 
     def _repeat(self, node: Repeat) -> list[Path]:
-        """Return the paths of a repeat: a piece if its body decides itself, else copies or a loop."""
+        """Return the paths of a repeat: a piece if its body decides itself, else its iterations."""
         bodies = self.expand(node.items[0])
         if not bodies:
             return [()] if node.low == 0 else []

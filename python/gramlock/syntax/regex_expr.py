@@ -57,6 +57,8 @@ class Translator:
 
     def literal(self, text: str) -> int:
         """Return the expression of a string."""
+        if not text:
+            return self.store.EPSILON
         if self.encoding == "utf8":
             try:
                 return self.store.literal(text.encode())

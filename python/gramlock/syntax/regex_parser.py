@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import groupby, pairwise
 from typing import Final, TypeVar
 
 from gramlock.errors import GrammarSyntaxError, LimitError, Place
@@ -419,11 +420,31 @@ class _Parser:
         return self._new(Alternation(options))
 
     def _sequence(self, items: list[Node]) -> Node:
+        if len(items) > 1:
+            items = _merged(items)
         if len(items) == 1:
             return items[0]
         if not items:
             return self._new(Literal(""))
         return self._new(Concat(items))
+
+
+def _merged(items: list[Node]) -> list[Node]:
+    """Merge neighbouring literals into the first of them; the others become empty."""
+    if not any(type(a) is Literal and type(b) is Literal for a, b in pairwise(items)):
+        return items
+    merged: list[Node] = []
+    for kind, group in groupby(items, type):
+        nodes = list(group)
+        if kind is Literal:
+            literals = [node for node in nodes if isinstance(node, Literal)]
+            text = "".join(node.text for node in literals)
+            for node in literals:
+                node.text = ""
+            literals[0].text = text
+            nodes = nodes[:1]
+        merged += nodes
+    return merged
 
 
 def _place(pattern: str, offset: int, message: str) -> Place:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gramlock.syntax import charclass as cc
 from gramlock.syntax.charclass import Ranges
 from gramlock.syntax.regex_expr import Translator
-from gramlock.syntax.regex_tree import Concat, Literal, Node, Repeat, Set
+from gramlock.syntax.regex_tree import Alternation, Concat, Literal, Node, Repeat, Set
 
 __all__ = ["Beyond", "Condition", "Far", "Item", "Near", "Path", "Piece", "Pieces", "Resolved"]
 
@@ -44,7 +44,12 @@ class Piece:
 
 
 class Near(NamedTuple):
-    """A condition on the next (*ahead*) or the last character; *boundary*: holds if there is none."""
+    """A condition on the next (*ahead*) or the last character.
+
+    Attributes:
+        members: It is one of these,
+        boundary: or there is none and this is true.
+    """
 
     ahead: bool
     members: Ranges
@@ -123,6 +128,7 @@ class Pieces:
             return Piece(expr, size, size, ((first, first),), ((last, last),), members)
         if isinstance(node, Repeat):
             return self.repeated(self.of(node.items[0]), node.low, node.high)
+        assert isinstance(node, (Concat, Alternation))
         parts = [self.of(item) for item in node.items]
         return self.joined(parts, expr) if isinstance(node, Concat) else self.either(parts, expr)
 
