@@ -53,6 +53,11 @@ static bool env_has_byte(void *context, uint8_t byte) {
     return glk_bytes_has(&self->terminals->vocab->reachable, byte);
 }
 
+static bool env_has_token(void *context, uint32_t id) {
+    compilation *self = context;
+    return id < self->terminals->vocab->size;
+}
+
 /* ------------------------------------------------------------------ linking */
 
 static glk_instr *instr_at(glk_code *code, uint32_t id) {
@@ -174,7 +179,8 @@ static glk_status compile(glk_program *self, const glk_grammar *grammar, glk_err
                            .live_labels = env_live_labels,
                            .empty_labels = env_empty_labels,
                            .without_labels = env_without_labels,
-                           .has_byte = env_has_byte};
+                           .has_byte = env_has_byte,
+                           .has_token = env_has_token};
     glk_terminals *terminals = self->terminals;
     (void)pthread_mutex_lock(&terminals->lock);
     uint32_t base = terminals->exprs.scratch.count;
