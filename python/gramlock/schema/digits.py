@@ -76,6 +76,7 @@ class DigitExpressions:
     """Range expressions in one expression store.
 
     Attributes:
+        minus: The sign.
         digit: One decimal digit.
         digits: Any number of them, none included.
         fraction: An optional fraction, ``(.D+)?``.
@@ -84,6 +85,9 @@ class DigitExpressions:
 
     def __init__(self, expressions: Expressions) -> None:
         self.expressions = expressions
+        self._classes: dict[tuple[int, int], int] = {}
+        self._counts: dict[int, int] = {}
+        self.minus = expressions.literal(b"-")
         self._point = expressions.literal(b".")
         self.digit = self.one_of(0, 9)
         self.digits = expressions.repeat(self.digit, 0, None)
@@ -101,13 +105,23 @@ class DigitExpressions:
 
     def one_of(self, low: int, high: int) -> int:
         """One digit between *low* and *high*; nothing if they cross."""
-        return self.expressions.byte_class(range(48 + low, 49 + high))
+        known = self._classes.get((low, high))
+        if known is None:
+            known = self.expressions.byte_class(range(48 + low, 49 + high))
+            self._classes[low, high] = known
+        return known
 
     def _some(self, count: int) -> int:
-        return self.expressions.repeat(self.digit, count, count)
+        known = self._counts.get(count)
+        if known is None:
+            known = self._counts[count] = self.expressions.repeat(self.digit, count, count)
+        return known
 
     def _text(self, digits: str) -> int:
-        return self.expressions.literal(digits.encode())
+        if len(digits) == 1:
+            value = int(digits)
+            return self.one_of(value, value)
+        return self.expressions.literal(digits.encode()) if digits else self.expressions.EPSILON
 
     def _optional_fraction(self, digits: int) -> int:
         e = self.expressions
@@ -116,7 +130,11 @@ class DigitExpressions:
     def _ladder(self, digits: str, tail: int, aside: Callable[[int], int]) -> int:
         """*digits* then *tail*; or, leaving them before digit i, what ``aside(i)`` matches."""
         e = self.expressions
-        size = 1 if len(digits) <= _NESTED else len(digits) // (_NESTED // 2)
+        if len(digits) <= _NESTED:
+            for at in range(len(digits) - 1, -1, -1):
+                tail = e.union([e.concat([self._text(digits[at]), tail]), aside(at)])
+            return tail
+        size = len(digits) // (_NESTED // 2)
         for start in reversed(range(0, len(digits), size)):
             block = digits[start : start + size]
             exits = [e.concat([self._text(block[:i]), aside(start + i)]) for i in range(len(block))]
@@ -186,8 +204,11 @@ class DigitExpressions:
             )
             parts.append(e.concat([self.one_of(last, last), tail]))
             last -= 1
-        parts.append(e.concat([self.one_of(first, last), self._some(rest)]))
-        return e.concat([self._text(low[:at]), e.union(parts)])
+        if first <= last:
+            inner = self.one_of(first, last)
+            parts.append(e.concat([inner, self._some(rest)]) if rest else inner)
+        same = e.union(parts)
+        return e.concat([self._text(low[:at]), same]) if at else same
 
     # -- decimals ---------------------------------------------------------------------------
 
@@ -215,8 +236,8 @@ class DigitExpressions:
             parts.append(e.concat([self._text(whole), self._from(digits, low_open)]))
             start += 1
         inner = self.integers(start, None if high is None else int(top) - 1)
-        parts.append(e.concat([inner, self.fraction]))
-        return e.union(parts)
+        inner = e.concat([inner, self.fraction])
+        return e.union([*parts, inner]) if parts else inner
 
     def _from(self, digits: str, is_open: bool) -> int:
         """Fractions, or none, of at least ``.digits`` (not all zero, or the bound is open)."""

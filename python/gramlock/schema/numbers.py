@@ -229,6 +229,8 @@ class NumberSet:
     def tightened(self) -> NumberSet:
         """The same set with bounds that are members of its grid, and no idle points."""
         step = self.step
+        if self._is_tight(step):
+            return self
         lower, upper = self.lower, self.upper
         if step is not None and lower is not None:
             at = math.ceil(Fraction(lower) / step)
@@ -241,12 +243,23 @@ class NumberSet:
             self,
             lower=lower,
             upper=upper,
-            lower_open=self.lower_open and not on_grid and lower is not None,
-            upper_open=self.upper_open and not on_grid and upper is not None,
+            lower_open=self.lower_open and not on_grid,
+            upper_open=self.upper_open and not on_grid,
             excluded=frozenset(),
         )
         points = frozenset(point for point in self.excluded if tight.contains(point))
         return replace(tight, excluded=points)
+
+    def _is_tight(self, step: Exact | None) -> bool:
+        """Whether there is plainly nothing to tighten: the common cases, decided cheaply."""
+        if self.excluded:
+            return False
+        if step is None:
+            return True
+        whole = isinstance(self.lower, (int, type(None))) and isinstance(
+            self.upper, (int, type(None))
+        )
+        return step == 1 and whole and not (self.lower_open or self.upper_open)
 
 
 def _higher(
@@ -356,7 +369,7 @@ class _Texts:
 
 def _spelled(e: Expressions, numbers: NumberSet, spelling: Spelling) -> _Texts:
     digits = DigitExpressions.of(e)
-    minus = e.literal(b"-")
+    minus = digits.minus
     if numbers.is_unconstrained and not (numbers.integer_only and spelling == "any"):
         body = digits.integers(0)
         if not numbers.integer_only:
@@ -373,8 +386,9 @@ def _spelled(e: Expressions, numbers: NumberSet, spelling: Spelling) -> _Texts:
             continue
         if spelling == "any":
             plain = e.union([plain, side.with_exponent(digits)])
-        found.append(e.concat([e.literal(sign), plain]))
-    return _Texts(e.union(found), tuple(signs), tuple(machines))
+        found.append(e.concat([minus, plain]) if sign else plain)
+    union = found[0] if len(found) == 1 else e.union(found)
+    return _Texts(union, tuple(signs), tuple(machines))
 
 
 def _sides(tight: NumberSet, spelling: Spelling) -> list[tuple[bytes, _Side]]:
