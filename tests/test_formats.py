@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from byte_expressions import ByteExpressions
+from gramlock._core import Expressions
 from gramlock.errors import GrammarSyntaxError
 from gramlock.schema.formats import FORMATS, format_expression
 from gramlock.syntax.regex import parse
@@ -35,9 +36,10 @@ STANDARD = """
 """.split()
 
 
-@pytest.fixture(scope="module")
-def store() -> Any:
-    return ByteExpressions()
+@pytest.fixture(scope="module", params=[ByteExpressions, Expressions], ids=["slow", "core"])
+def store(request: pytest.FixtureRequest) -> Any:
+    """A store of expressions: the core's, or one that shares no code with it."""
+    return request.param()
 
 
 def has(store: Any, name: str, text: str) -> bool:

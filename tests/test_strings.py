@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from byte_expressions import ByteExpressions
+from gramlock._core import Expressions
 from gramlock.errors import UnsatisfiableError
 from gramlock.schema.strings import (
     StringSet,
@@ -40,9 +41,10 @@ def spellings(rng: random.Random, text: str) -> str:
     return '"' + "".join(found) + '"'
 
 
-@pytest.fixture
-def store() -> Any:
-    return ByteExpressions()
+@pytest.fixture(params=[ByteExpressions, Expressions], ids=["slow", "core"])
+def store(request: pytest.FixtureRequest) -> Any:
+    """A store of expressions: the core's, or one that shares no code with it."""
+    return request.param()
 
 
 # -- literals -------------------------------------------------------------------------------------
