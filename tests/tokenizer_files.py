@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -122,7 +122,7 @@ def write_folder(
     model: Mapping[str, Any],
     *,
     added: Iterable[tuple[int, str, bool]],
-    split: Iterable[Mapping[str, Any]] = (),
+    split: Sequence[Mapping[str, Any]] = (),
     end: str | None = None,
     pipeline: Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
@@ -139,7 +139,7 @@ def write_folder(
         config: More for ``tokenizer_config.json``.
     """
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    byte_level["use_regex"] = not split
+    byte_level["use_regex"] = all(stage["type"] != "Split" for stage in split)
     document = {
         "version": "1.0",
         "truncation": None,
