@@ -14,8 +14,8 @@
  *     ALT                     list: count, nodes      any of them
  *     REP      node                        bounds     counted repeat; the body is never empty
  *     TOKENS                  list: count, ids        one of these tokens
- *     JUMP     node                                   that node (only while rewriting: what it leaves
- *                                                     refers to the target instead)
+ *     JUMP     node                                   that node; only while rewriting, which leaves
+ *                                                     references to the target instead
  *     OBJECT   gap expression list (see below)        a JSON object
  *
  *     OBJECT's list: members m, frees f, order, then m x (key expr, value node, required),

@@ -1,9 +1,9 @@
 /* leftcorner.c -- left recursion becomes right recursion.
  *
  * In the left-corner graph a node leads to what it may begin with: a CAT to its head, and to its
- * tail if the head is nullable; an ALT to its alternatives; a REP to its body.  A strongly connected
- * component with an edge inside that leaves something on the stack (a CAT to its head, a REP to its
- * body) is left recursive.  Its nodes, without the empty string, are read as nonterminals with
+ * tail if the head is nullable; an ALT to its alternatives; a REP to its body.  A strongly
+ * connected component with an edge inside that leaves something on the stack (a CAT to its head, a
+ * REP to its body) is left recursive.  Its nodes, without the empty string, are nonterminals with
  *
  *     X -> seed          seed begins outside of the component
  *     X -> Y rest        Y is in the component
@@ -280,8 +280,8 @@ static int compare_productions(const void *a, const void *b) {
     return (x->rest > y->rest) - (x->rest < y->rest);
 }
 
-/* Collects the productions of a component, sorted by `first`, seeds last, and where the group of each
- * local number starts; group `size` is that of the seeds. */
+/* Collects the productions of a component, sorted by `first`, seeds last, and where the group of
+ * each local number starts; group `size` is that of the seeds. */
 static glk_status collect(corners *self, const uint32_t *members, uint32_t size,
                           uint32_t **groups, glk_error *err) {
     self->productions.count = 0;
@@ -374,7 +374,7 @@ static glk_status run(corners *self, bool *changed, glk_error *err) {
         return GLK_OK;
     }
     *changed = true;
-    work->twins.count = 0; /* older twins may be left recursive and unreachable, so not dealt with */
+    work->twins.count = 0; /* one that is out of reach may be left recursive: make new ones */
     GLK_TRY(glk_work_array(work, self->count, sizeof(uint8_t), &self->entry, err));
     GLK_TRY(glk_work_array(work, self->count, sizeof(uint32_t), &self->local, err));
     find_entries(self);

@@ -1,15 +1,16 @@
 /* lower.c -- the first pass: what the root reaches, as working code.
  *
- * Every grammar node gets its place in the code (a sequence one CAT for each item but the last) when
- * it is first referred to, and its content when it comes off the stack, so cycles and depth need no
- * care.  What can be seen at once is settled here:
+ * Every grammar node gets its place in the code (a sequence one CAT for each item but the last)
+ * when it is first referred to, and its content when it comes off the stack, so cycles and depth
+ * need no care.  What can be seen at once is settled here:
  *
- *     a terminal without sentence, tokens that the vocabulary lacks        choice of nothing
- *     labels that no text can end with, members whose key has no text    dropped
- *     a switch whose terminal matches the empty string                   choice between those labels'
- *                                                                        nodes and the rest of it
- *     repetition {0,1}                                                   choice
- *     an object for which ',' ':' '{' or '}' is not in the vocabulary    what is left of it */
+ *     a terminal without sentence                                     choice of nothing
+ *     token ids that the vocabulary lacks                             dropped
+ *     labels that no text can end with, members whose key has none    dropped
+ *     a switch whose terminal matches the empty string                choice between the nodes of
+ *                                                                     these labels and the rest
+ *     repetition {0,1}                                                choice
+ *     an object of which the vocabulary lacks ',' ':' '{' or '}'      what is left of it */
 #include "passes.h"
 
 typedef struct lowering {
@@ -281,7 +282,7 @@ static glk_status collect_members(lowering *self, const uint32_t *list, uint32_t
     return GLK_OK;
 }
 
-/* Adds an object that must have `member` (key, value), NULL: that has none; its id goes to `labels`. */
+/* Adds an object that must have `member` (key, value), or none (NULL); its id goes to `labels`. */
 static glk_status add_object(lowering *self, uint32_t gap, uint32_t order, const uint32_t *member,
                              glk_error *err) {
     glk_vec *lists = &self->work->code.lists;

@@ -1,5 +1,5 @@
 /* passes.h -- the rewriter's passes and the state that they share.  Only rewrite.c and the passes
- * include it.  Tested by tests/c/test_rewrite.c.
+ * include it.  Tested by tests/c/test_passes.c, tests/c/test_rewrite.c.
  *
  * The working code differs from the final one (code.h): there is no TABLE, JUMP is common, an ALT
  * has any number of alternatives, nodes may be unreachable.  Passes change nodes in place, so that

@@ -180,8 +180,8 @@ static glk_status cut_switch(glk_work *self, uint32_t id, const uint32_t *pendin
                                      err);
 }
 
-/* Optional and free members whose value has no sentence go: what is no member cannot be written, and
- * the caller's free keys exclude the declared ones anyway. */
+/* Optional and free members whose value has no sentence go: what is no member cannot be written,
+ * and the caller's free keys exclude the declared ones anyway. */
 static void cut_object(glk_work *self, const glk_instr *instr, const uint32_t *pending) {
     uint32_t *list = GLK_VEC_U32(&self->code.lists) + instr->b;
     uint32_t *to = list + 3;

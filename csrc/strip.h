@@ -1,5 +1,5 @@
 /* strip.h -- tagged expressions: which labels they end with, and expressions with something taken
- * away: some labels, or the empty string.  Tested by tests/c/test_rewrite.c.
+ * away: some labels, or the empty string.  Tested by tests/c/test_passes.c.
  *
  * A well-formed tagged expression is a union of concatenations that each end in a TAG, or in such
  * an expression again; no TAG stands anywhere else:
