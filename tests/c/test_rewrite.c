@@ -538,8 +538,8 @@ int main(void) {
     test_arithmetic();
     test_twins_out_of_reach();
     test_size_is_polynomial();
-    test_random_grammars("ab", 6000);
-    test_random_grammars("b", 1000);
+    test_random_grammars("ab", 20000);
+    test_random_grammars("b", 4000);
     test_failing_allocations();
     glk_exprs_release(source);
     return check_done();
