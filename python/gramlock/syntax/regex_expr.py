@@ -37,10 +37,10 @@ class Translator:
     def __init__(self, store: Expressions, encoding: Encoding, nodes: Sequence[Node]) -> None:
         self.store = store
         self.encoding = encoding
-        self.any = store.cache.get(("regex any", encoding))
-        if self.any is None:
-            self.any = store.repeat(self.set(cc.ALL), 0, None)
-            store.cache["regex any", encoding] = self.any
+        found = store.cache.get(("regex any", encoding))
+        if found is None:
+            found = store.cache["regex any", encoding] = store.repeat(self.set(cc.ALL), 0, None)
+        self.any: int = found
         self.ids: list[int] = []
         for node in nodes:
             self.ids.append(-1 if node.asserts else self._translate(node))
