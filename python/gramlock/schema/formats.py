@@ -1,9 +1,13 @@
 """The formats of JSON Schema 2020-12, each from the grammar of its RFC.
 
-A format is an ECMA-262 pattern for the whole text, put together from parts named as in the RFC,
-and where that is shorter, further patterns that the text must also match or must not contain.
-Where a format asks for more than a regular language can say, or than is worth its size, `gap` says
-what is not checked (the language is then too large) or not written (too small).
+A format is an ECMA-262 pattern for the whole text, put together from parts named as in the RFC.
+Where it asks for more than a regular language can say, or than is worth its cost, `gap` says what
+is not checked (the language is then too large) or not written (too small).
+
+Cost decides two things.  No format is an intersection, since a count beside a structure (253
+characters in labels of 63) would make every position of the text a state of its own.  And leap
+seconds, of which the hour and minute determine the offset, are written for offsets of quarter
+hours: 96 pairs instead of 1440.
 
 A name that is not in :data:`FORMATS` says nothing about the text, as the standard has it.
 
@@ -17,6 +21,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from gramlock.schema import idn
 from gramlock.syntax.regex import parse
 
 if TYPE_CHECKING:
@@ -35,8 +40,6 @@ class Format:
         name: As in the schema.
         source: The document that defines it.
         pattern: ECMA-262 pattern of the whole text, if `build` is None.
-        also: Patterns that the whole text must match besides.
-        without: Patterns that must not be found in the text.
         build: Makes the expression where a pattern would be too long.
         gap: How the language differs from the document's, one line; None if it does not.
     """
@@ -44,8 +47,6 @@ class Format:
     name: str
     source: str
     pattern: str = ""
-    also: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
     build: Callable[[Expressions, Encoding], int] | None = None
     gap: str | None = None
 
@@ -62,13 +63,9 @@ def format_expression(expressions: Expressions, name: str, encoding: Encoding) -
     known: int | None = expressions.cache.get(key)
     if known is None:
         if form.build is not None:
-            parts = [form.build(expressions, encoding)]
+            known = form.build(expressions, encoding)
         else:
-            parts = [parse(form.pattern).full(expressions, encoding)]
-        parts += [parse(text).full(expressions, encoding) for text in form.also]
-        for text in form.without:
-            parts.append(expressions.complement(parse(text).search(expressions, encoding)))
-        known = parts[0] if len(parts) == 1 else expressions.intersect(parts)
+            known = parse(form.pattern).full(expressions, encoding)
         expressions.cache[key] = known
     return known
 
@@ -122,19 +119,18 @@ _DURATION = f"P(?:{_DURATION_DATE}(?:{_DURATION_TIME})?|{_DURATION_TIME}|[0-9]+W
 
 # -- hosts and addresses --------------------------------------------------------------------------
 
-_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,61}[A-Za-z0-9])?"
-_DOMAIN = f"{_LABEL}(?:\\.{_LABEL})*"
+_END, _INNER = "[A-Za-z0-9]", "[A-Za-z0-9\\-]"
+_DOMAIN = f"{_END}(?:{_INNER}{{0,61}}{_END})?(?:\\.{_END}(?:{_INNER}{{0,61}}{_END})?)*"
 
 
-def _plain_label(end: str, inner: str) -> str:
+def _label() -> str:
     """A label of 1 to 63 characters without "--" as its third and fourth ones."""
-    third = f"{end}(?:{inner}{{0,59}}{end})?"
-    fourth = f"\\-{end}(?:{inner}{{0,58}}{end})?"
-    return f"{end}(?:{end}|{inner}(?:{third}|{fourth}))?"
+    third = f"{_END}(?:{_INNER}{{0,59}}{_END})?"
+    fourth = f"\\-{_END}(?:{_INNER}{{0,58}}{_END})?"
+    return f"{_END}(?:{_END}|{_INNER}(?:{third}|{fourth}))?"
 
 
-_PLAIN_LABEL = _plain_label("[A-Za-z0-9]", "[A-Za-z0-9\\-]")
-_HOSTNAME = f"{_PLAIN_LABEL}(?:\\.{_PLAIN_LABEL})*"
+_HOSTNAME = f"{_label()}(?:\\.{_label()})*"
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = f"{_OCTET}(?:\\.{_OCTET}){{3}}"
@@ -157,38 +153,26 @@ def _ipv6() -> str:
 
 _IPV6 = _ipv6()
 
-# IDNA2008 (RFC 5892): letters, marks and digits of all scripts less its exceptions, and the rules
-# for single characters that depend on their neighbours.
-_IDN_LETTERS = "A-Za-z0-9\\p{Ll}\\p{Lo}\\p{Lm}\\p{Nd}\\u06FD\\u06FE\\u0F0B\\u3007"
-_IDN_END = f"[{_IDN_LETTERS}\\p{{Mn}}\\p{{Mc}}\\u00B7\\u0375\\u05F3\\u05F4\\u30FB\\u200C\\u200D]"
-_IDN_LABEL = f"[{_IDN_LETTERS}\\u30FB](?:(?:\\-|{_IDN_END}){{0,61}}{_IDN_END})?"
-_DOTS = ".\\u3002\\uFF0E\\uFF61"
-_IDN_HOSTNAME = f"{_IDN_LABEL}(?:[{_DOTS}]{_IDN_LABEL})*"
-_KANA = "\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Han}"
-_VIRAMAS = "\\u094D\\u09CD\\u0A4D\\u0ACD\\u0B4D\\u0BCD\\u0C4D\\u0CCD\\u0D4D\\u0DCA\\u1039"
-_IDN_WITHOUT = (
-    "[\\u0640\\u07FA\\u302E\\u302F\\u3031-\\u3035\\u303B]",
-    f"(?:^|[{_DOTS}])[^{_DOTS}]{{2}}--",
-    "(?<!l)\\u00B7|\\u00B7(?!l)",
-    "\\u0375(?!\\p{Script=Greek})",
-    "(?<!\\p{Script=Hebrew})[\\u05F3\\u05F4]",
-    f"(?<![{_VIRAMAS}])[\\u200C\\u200D]",
-    f"(?:^|[{_DOTS}])[^{_DOTS}{_KANA}]*\\u30FB(?:[^{_DOTS}{_KANA}]|\\u30FB)*(?:$|[{_DOTS}])",
-    f"[\\u0660-\\u0669][^{_DOTS}]*[\\u06F0-\\u06F9]|[\\u06F0-\\u06F9][^{_DOTS}]*[\\u0660-\\u0669]",
-)
-
 # -- mail: RFC 5321, RFC 6531 ---------------------------------------------------------------------
 
 _ATEXT = "A-Za-z0-9!#$%&'*+\\-\\/=?\\^_`\\{|\\}~"
-_TEXT = "\\u{80}-\\u{10FFFF}"
+_ADDRESS = f"\\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_IPV6})\\]"
 
 
-def _mailbox(more: str, domain: str) -> str:
-    """Local-part "@" ( Domain / address-literal ), *more* characters allowed in atoms."""
-    atom = f"[{_ATEXT}{more}]+"
-    quoted = f'"(?:[ !#-\\[\\]-~{more}]|\\\\[ -~])*"'
-    literal = f"\\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_IPV6})\\]"
-    return f"(?:{atom}(?:\\.{atom})*|{quoted})@(?:{domain}|{literal})"
+def _local_part(more: str) -> str:
+    """Dot-string or quoted string, *more* characters allowed besides ASCII."""
+    atext = f"[{_ATEXT}{more}]"
+    quoted = f'"(?:[ !#-\\[\\]-~{more}]|\\\\[ -~]){{0,62}}"'
+    return f"(?:{atext}(?:\\.?{atext}){{0,63}}|{quoted})"
+
+
+_EMAIL = f"{_local_part('')}@(?:{_DOMAIN}|{_ADDRESS})"
+
+
+def _idn_email(e: Expressions, encoding: Encoding) -> int:
+    local = parse(_local_part("\\u{80}-\\u{10FFFF}") + "@").full(e, encoding)
+    domains = [idn.host_name(e, encoding), parse(_ADDRESS).full(e, encoding)]
+    return e.concat([local, e.union(domains)])
 
 
 # -- identifiers: RFC 3986, RFC 3987 --------------------------------------------------------------
@@ -293,9 +277,9 @@ def _regex(e: Expressions, encoding: Encoding) -> int:
 
 # -- the table ------------------------------------------------------------------------------------
 
-_IDN_GAP = (
-    "of RFC 5892 general categories and the rules for single characters are checked, not the "
-    "Bidi rule; A-labels are not written; a label's length is that of its U-label"
+_MAIL_GAP = (
+    "the local part has at most 64 characters besides dots and quotes; the domain's length is not "
+    "checked; of address literals only IPv4 and IPv6, the only tag that is registered"
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -311,38 +295,19 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
                 _DURATION,
                 gap="only capital letters are written",
             ),
-            Format(
-                "email",
-                "RFC 5321, 4.1.2",
-                _mailbox("", _DOMAIN),
-                also=("[\\s\\S]{1,64}@[^@]{1,255}",),
-                gap="of address literals only IPv4 and IPv6, the only tag that is registered",
-            ),
-            Format(
-                "idn-email",
-                "RFC 6531, 3.3",
-                _mailbox(_TEXT, _IDN_HOSTNAME),
-                also=("[\\s\\S]{1,64}@[^@]{1,255}",),
-                gap=f"lengths are counted in characters; in the domain {_IDN_GAP}",
-            ),
+            Format("email", "RFC 5321, 4.1.2", _EMAIL, gap=_MAIL_GAP),
+            Format("idn-email", "RFC 6531, 3.3", build=_idn_email, gap=f"{_MAIL_GAP}; {idn.GAP}"),
             Format(
                 "hostname",
                 "RFC 1123, 2.1",
                 _HOSTNAME,
-                also=(".{1,253}",),
                 gap=(
-                    "labels with -- as third and fourth character are not written: among them "
-                    "are A-labels, whose Punycode is not regular"
+                    "the whole length of 253 is not checked; labels with -- as third and fourth "
+                    "character are not written: among them are A-labels, whose Punycode is not "
+                    "regular"
                 ),
             ),
-            Format(
-                "idn-hostname",
-                "RFC 5890, 2.3.2.3",
-                _IDN_HOSTNAME,
-                also=(".{1,253}",),
-                without=_IDN_WITHOUT,
-                gap=_IDN_GAP,
-            ),
+            Format("idn-hostname", "RFC 5890, 2.3.2.3", build=idn.host_name, gap=idn.GAP),
             Format("ipv4", "RFC 2673, 3.2", _IPV4),
             Format("ipv6", "RFC 4291, 2.2", _IPV6),
             Format("uri", "RFC 3986, appendix A", _URI),
