@@ -318,7 +318,7 @@ glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bo
 
 /* ------------------------------------------------------------------ simpler relatives */
 
-enum { FEW_BYTES = 48, MANY_BYTES = 64 };
+enum { FEW_BYTES = 48, MANY_BYTES = 64, SHARED_FROM = 4 };
 
 static bool has_few_first(const glk_exprs *self, uint32_t item) {
     return glk_bytes_count(&glk_expr_at(self, item)->first) <= FEW_BYTES;
@@ -378,28 +378,36 @@ glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_byte
     return GLK_OK;
 }
 
-static glk_status unbounded_list(glk_exprs *self, const glk_expr *e, uint32_t cut, uint32_t *out,
-                                 glk_error *err) {
+typedef struct lift { /* see glk_expr_unbounded */
+    uint32_t reach, cut, bound;
+} lift;
+
+static glk_status lift_any(glk_exprs *self, uint32_t item, lift *job, uint32_t *out,
+                           glk_error *err);
+
+static glk_status lift_list(glk_exprs *self, const glk_expr *e, lift *job, uint32_t *out,
+                            glk_error *err) {
     uint32_t base = self->scratch.count;
     for (uint32_t i = 0; i < e->b; i++) {
         uint32_t member;
-        GLK_TRY(glk_expr_unbounded(self, e->list[i], cut, &member, err));
+        GLK_TRY(lift_any(self, e->list[i], job, &member, err));
         GLK_TRY(glk_vec_push_u32(&self->scratch, member, err));
     }
-    return glk_expr_or_scratch(self, base, out, err);
+    return e->kind == GLK_OR ? glk_expr_or_scratch(self, base, out, err)
+                             : glk_expr_and_scratch(self, base, out, err);
 }
 
-static glk_status unbounded_cat(glk_exprs *self, uint32_t item, uint32_t cut, uint32_t *out,
-                                glk_error *err) {
+static glk_status lift_cat(glk_exprs *self, uint32_t item, lift *job, uint32_t *out,
+                           glk_error *err) {
     uint32_t base = self->scratch.count;
     while (glk_expr_at(self, item)->kind == GLK_CAT) {
         uint32_t part;
-        GLK_TRY(glk_expr_unbounded(self, glk_expr_at(self, item)->a, cut, &part, err));
+        GLK_TRY(lift_any(self, glk_expr_at(self, item)->a, job, &part, err));
         GLK_TRY(glk_vec_push_u32(&self->scratch, part, err));
         item = glk_expr_at(self, item)->b;
     }
     uint32_t result;
-    GLK_TRY(glk_expr_unbounded(self, item, cut, &result, err));
+    GLK_TRY(lift_any(self, item, job, &result, err));
     while (self->scratch.count > base) {
         self->scratch.count--;
         uint32_t part = GLK_VEC_U32(&self->scratch)[self->scratch.count];
@@ -409,24 +417,52 @@ static glk_status unbounded_cat(glk_exprs *self, uint32_t item, uint32_t cut, ui
     return GLK_OK;
 }
 
-glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t cut, uint32_t *out,
+static glk_status lift_repeat(glk_exprs *self, const glk_expr *e, lift *job, uint32_t *out,
                               glk_error *err) {
+    uint32_t lo = e->lo < job->cut ? e->lo : job->cut, hi = e->hi, child;
+    uint32_t shortest = glk_expr_at(self, e->a)->shortest;
+    uint64_t reach = (uint64_t)hi * (shortest > 0 ? shortest : 1);
+    /* After a low lower bound is met all counts share one lifted expression; with a high one each
+     * count would have its own, and nothing would be gained. */
+    bool shares = e->lo <= SHARED_FROM || e->lo > job->cut;
+    if (hi != GLK_UNBOUNDED && reach >= job->reach && shares) {
+        job->bound = reach < job->bound ? (uint32_t)reach : job->bound;
+        hi = GLK_UNBOUNDED;
+    }
+    GLK_TRY(lift_any(self, e->a, job, &child, err));
+    return glk_expr_rep(self, child, lo < hi ? lo : hi, hi, out, err);
+}
+
+static glk_status lift_any(glk_exprs *self, uint32_t item, lift *job, uint32_t *out,
+                           glk_error *err) {
     const glk_expr *e = glk_expr_at(self, item);
     *out = item;
-    if ((e->flags & GLK_CHECKED) != 0) {
+    if (e->most < job->reach && job->cut == GLK_UNBOUNDED) {
         return GLK_OK;
     }
-    if (e->kind == GLK_CAT) {
-        return unbounded_cat(self, item, cut, out, err);
+    switch ((glk_expr_kind)e->kind) {
+    case GLK_CAT:
+        return lift_cat(self, item, job, out, err);
+    case GLK_OR:
+    case GLK_AND:
+        return lift_list(self, e, job, out, err);
+    case GLK_REP:
+        return lift_repeat(self, e, job, out, err);
+    default:
+        return GLK_OK;
     }
-    if (e->kind == GLK_OR) {
-        return unbounded_list(self, e, cut, out, err);
-    }
-    if (e->kind == GLK_REP) {
-        uint32_t lo = e->lo < cut ? e->lo : cut;
-        uint32_t child;
-        GLK_TRY(glk_expr_unbounded(self, e->a, cut, &child, err));
-        return glk_expr_rep(self, child, lo, GLK_UNBOUNDED, out, err);
+}
+
+glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, uint32_t cut,
+                              uint32_t *out, uint32_t *bound, glk_error *err) {
+    const glk_expr *e = glk_expr_at(self, item);
+    bool checked = (e->flags & GLK_CHECKED) != 0;
+    lift job = {.reach = reach, .cut = checked ? GLK_UNBOUNDED : cut, .bound = GLK_UNBOUNDED};
+    *out = item;
+    *bound = GLK_UNBOUNDED;
+    if (e->most >= reach || (!checked && e->shortest > cut)) {
+        GLK_TRY(lift_any(self, item, &job, out, err));
+        *bound = job.bound;
     }
     return GLK_OK;
 }

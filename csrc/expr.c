@@ -77,18 +77,16 @@ static glk_status intern(glk_exprs *self, const shape *candidate, uint32_t *out,
 
 static glk_status intern_fixed(glk_exprs *self, glk_error *err) {
     uint32_t id;
-    shape never = {.expr = {.kind = GLK_NEVER, .least = GLK_UNBOUNDED}};
+    shape never = {.expr = {.kind = GLK_NEVER}};
     GLK_TRY(intern(self, &never, &id, err));
     assert(id == GLK_EXPR_NEVER);
-    shape epsilon = {
-        .expr = {.kind = GLK_EPSILON, .flags = GLK_NULLABLE, .least = GLK_UNBOUNDED}};
+    shape epsilon = {.expr = {.kind = GLK_EPSILON, .flags = GLK_NULLABLE}};
     GLK_TRY(intern(self, &epsilon, &id, err));
     assert(id == GLK_EXPR_EPSILON);
     shape any = {.expr = {.kind = GLK_NOT,
                           .a = GLK_EXPR_NEVER,
                           .flags = GLK_NULLABLE,
                           .depth = 1,
-                          .least = GLK_UNBOUNDED,
                           .first = self->alphabet}};
     GLK_TRY(intern(self, &any, &id, err));
     assert(id == GLK_EXPR_ANY);
@@ -144,7 +142,7 @@ glk_status glk_expr_class(glk_exprs *self, const glk_bytes *set, uint32_t *out, 
         *out = GLK_EXPR_NEVER;
         return GLK_OK;
     }
-    shape candidate = {.expr = {.kind = GLK_CLASS, .first = cut, .least = GLK_UNBOUNDED}};
+    shape candidate = {.expr = {.kind = GLK_CLASS, .first = cut, .shortest = 1}};
     return intern(self, &candidate, out, err);
 }
 
@@ -157,14 +155,25 @@ glk_status glk_expr_byte(glk_exprs *self, uint8_t byte, uint32_t *out, glk_error
 glk_status glk_expr_tag(glk_exprs *self, uint32_t label, uint32_t *out, glk_error *err) {
     shape candidate = {.expr = {.kind = GLK_TAG,
                                 .a = label,
-                                .flags = GLK_NULLABLE | GLK_TAGGED,
-                                .least = GLK_UNBOUNDED}};
+                                .flags = GLK_NULLABLE | GLK_TAGGED}};
     return intern(self, &candidate, out, err);
 }
 
 /* ------------------------------------------------------------------ concatenation */
 
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static uint32_t times(uint32_t a, uint32_t b) {
+    uint64_t product = (uint64_t)a * b;
+    return product < GLK_UNBOUNDED ? (uint32_t)product : GLK_UNBOUNDED - 1;
+}
+
+static uint32_t add_bounds(uint32_t a, uint32_t b) {
+    uint64_t sum = (uint64_t)a + b;
+    return a == GLK_UNBOUNDED || b == GLK_UNBOUNDED || sum >= GLK_UNBOUNDED ? GLK_UNBOUNDED
+                                                                            : (uint32_t)sum;
+}
 
 /* One link; `head` is neither a CAT nor a unit or zero. */
 static glk_status link(glk_exprs *self, uint32_t head, uint32_t tail, uint32_t *out,
@@ -179,14 +188,9 @@ static glk_status link(glk_exprs *self, uint32_t head, uint32_t tail, uint32_t *
     }
     candidate.expr.flags |= (uint8_t)((t->flags & GLK_TAGGED) | ((h->flags | t->flags) & GLK_CHECKED));
     candidate.expr.depth = (uint16_t)(depth > t->depth ? depth : t->depth);
-    candidate.expr.least = smaller(h->least, t->least);
+    candidate.expr.most = larger(h->most, t->most);
+    candidate.expr.shortest = add_bounds(h->shortest, t->shortest);
     return intern(self, &candidate, out, err);
-}
-
-static uint32_t add_bounds(uint32_t a, uint32_t b) {
-    uint64_t sum = (uint64_t)a + b;
-    return a == GLK_UNBOUNDED || b == GLK_UNBOUNDED || sum >= GLK_UNBOUNDED ? GLK_UNBOUNDED
-                                                                            : (uint32_t)sum;
 }
 
 /* x{a,b} x{c,d} = x{a+c,b+d}, also when the second stands at the front of a concatenation. */
@@ -394,7 +398,7 @@ static glk_status intern_list(glk_exprs *self, glk_expr_kind kind, uint32_t base
     const uint32_t *items = GLK_VEC_U32(&self->scratch) + base;
     uint32_t count = self->scratch.count - base;
     const glk_expr *head = glk_expr_at(self, items[0]);
-    shape candidate = {.expr = {.kind = (uint8_t)kind, .b = count, .least = GLK_UNBOUNDED},
+    shape candidate = {.expr = {.kind = (uint8_t)kind, .b = count},
                        .list = items,
                        .count = count};
     glk_expr *e = &candidate.expr;
@@ -407,7 +411,10 @@ static glk_status intern_list(glk_exprs *self, glk_expr_kind kind, uint32_t base
         nullable = (uint8_t)(or_kind ? nullable | m->flags : nullable & m->flags) & GLK_NULLABLE;
         e->flags |= m->flags & (GLK_TAGGED | GLK_CHECKED);
         e->depth = (uint16_t)(m->depth + 1 > e->depth ? m->depth + 1 : e->depth);
-        e->least = smaller(e->least, m->least);
+        e->most = larger(e->most, m->most);
+        e->shortest = i == 0     ? m->shortest
+                      : or_kind ? smaller(e->shortest, m->shortest)
+                                : larger(e->shortest, m->shortest);
     }
     e->flags |= nullable;
     if (kind == GLK_AND) {
@@ -549,10 +556,12 @@ glk_status glk_expr_not(glk_exprs *self, uint32_t item, uint32_t *out, glk_error
                                 .a = item,
                                 .first = self->alphabet,
                                 .depth = (uint16_t)(e->depth + 1),
-                                .least = e->least,
+                                .most = e->most,
                                 .flags = GLK_CHECKED}};
     if ((e->flags & GLK_NULLABLE) == 0) {
         candidate.expr.flags |= GLK_NULLABLE;
+    } else {
+        candidate.expr.shortest = 1;
     }
     return intern(self, &candidate, out, err);
 }
@@ -603,10 +612,14 @@ glk_status glk_expr_rep(glk_exprs *self, uint32_t item, uint32_t lo, uint32_t hi
                                 .hi = hi,
                                 .first = e->first,
                                 .depth = (uint16_t)(e->depth + 1),
-                                .least = smaller(e->least, hi),
+                                .shortest = times(lo, e->shortest),
+                                .most = e->most,
                                 .flags = e->flags & GLK_CHECKED}};
     if (lo == 0 || (e->flags & GLK_NULLABLE) != 0) {
         candidate.expr.flags |= GLK_NULLABLE;
+    }
+    if (hi != GLK_UNBOUNDED) {
+        candidate.expr.most = larger(e->most, times(hi, larger(e->shortest, 1)));
     }
     return intern(self, &candidate, out, err);
 }

@@ -59,7 +59,9 @@ typedef struct glk_expr {
     const uint32_t *list;  /* OR, AND: members */
     uint32_t a, b;         /* see the table above */
     uint32_t lo, hi;       /* REP; hi GLK_UNBOUNDED = no bound */
-    uint32_t least;        /* smallest finite upper repeat bound inside, GLK_UNBOUNDED if none */
+    uint32_t shortest;     /* no sentence has fewer bytes; saturates */
+    uint32_t most;         /* largest reach of a finite repeat inside, 0 if there is none; the reach
+                              of x{lo,hi} is hi times the shortest x: bytes before hi matters */
     uint32_t state;        /* the terminal state built on this expression, or GLK_NONE */
     uint16_t depth;        /* nesting, see Depth */
     uint8_t kind;          /* glk_expr_kind */
@@ -140,11 +142,13 @@ glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bo
  * *differs, or `item` itself.  Drops or-branches and and-negations with few first bytes. */
 glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_bytes *differs,
                          glk_error *err);
-/* `item` with every finite upper repeat bound lifted and lower bounds cut to `cut`.  If n is below
- * `cut` and below every finite upper bound of `item`, both agree on the next n bytes.  `item`
- * itself where it holds and / not. */
-glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t cut, uint32_t *out,
-                              glk_error *err);
+/* `item` with the upper bound lifted of every repeat that reaches at least `reach` bytes (see
+ * glk_expr.most), complements apart; *bound = the smallest reach that was lifted, GLK_UNBOUNDED if
+ * none was.  The result has every sentence of `item`, and both have the same sentences of up to
+ * *bound bytes.  `cut`, for expressions without and / not: lower bounds are cut to it, and the
+ * second claim becomes: both can be continued alike after up to min(*bound, cut - 1) bytes. */
+glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, uint32_t cut,
+                              uint32_t *out, uint32_t *bound, glk_error *err);
 
 /* Copies an expression of another store, classes cut to this store's alphabet.  `map` (u32 per
  * expression of `from`, GLK_NONE = not yet) is extended along the way and may be kept. */

@@ -95,24 +95,7 @@ static glk_status span_of(glk_epoch *self, uint32_t state, uint64_t *steps, cons
     return status;
 }
 
-/* Drops the ids from `from` on whose exits were moved to a span above `level`. */
-static void drop_moved(const glk_span *top, const glk_span *level, glk_vec *ids, uint32_t from) {
-    for (const glk_span *s = top; s != level; s = s->base) {
-        uint32_t kept = from;
-        uint32_t *items = GLK_VEC_U32(ids);
-        for (uint32_t i = from; s->moved_count > 0 && i < ids->count; i++) {
-            if (!glk_ids_have(s->moved, s->moved_count, items[i])) {
-                items[kept++] = items[i];
-            }
-        }
-        if (s->moved_count > 0) {
-            ids->count = kept;
-        }
-    }
-}
-
-/* Whether the labels end the terminal of this continuation at all (a SWITCH that lost a label in
- * rewriting has no such exit; plain ends and labelled ones never share a terminal). */
+/* Appends the tokens that leave the terminal and may go on as the continuation allows. */
 static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk_vec *out) {
     for (uint32_t i = 0; i < span->exit_count; i++) {
         const glk_exits *exits = &span->exits[i];
@@ -159,10 +142,66 @@ static glk_status densify(glk_epoch *self, glk_tokens *tokens, glk_error *err) {
     return GLK_OK;
 }
 
-static glk_status thread_mask_now(walk *job, const glk_thread *thread, glk_tokens *out) {
+static glk_status add_ids(glk_vec *ids, const uint32_t *items, uint32_t count, glk_error *err) {
+    GLK_TRY(glk_vec_reserve(ids, count, err));
+    if (count > 0) {
+        memcpy(GLK_VEC_U32(ids) + ids->count, items, count * sizeof(uint32_t));
+        ids->count += count;
+    }
+    return GLK_OK;
+}
+
+/* What the base's mask says of all tokens but the moved ones: those come out of its lists and out
+ * of its bitmask. */
+static glk_status start_from_base(glk_epoch *self, const glk_span *span, const glk_tokens *base,
+                                  glk_tokens *out, glk_error *err) {
+    void *memory;
+    uint32_t count = base->minus_count + span->moved_count;
+    GLK_TRY(glk_vec_reserve(&self->ids, base->plus_count, err));
+    for (uint32_t i = 0; i < base->plus_count; i++) {
+        if (!glk_ids_have(span->moved, span->moved_count, base->plus[i])) {
+            GLK_VEC_U32(&self->ids)[self->ids.count++] = base->plus[i];
+        }
+    }
+    *out = (glk_tokens){.dense = base->dense};
+    if (base->dense == NULL) {
+        return GLK_OK;
+    }
+    GLK_TRY(glk_arena_take(&self->arena, count * sizeof(uint32_t), &memory, err));
+    uint32_t *minus = memory;
+    if (base->minus_count > 0) {
+        memcpy(minus, base->minus, base->minus_count * sizeof *minus);
+    }
+    if (span->moved_count > 0) {
+        memcpy(minus + base->minus_count, span->moved, span->moved_count * sizeof *minus);
+    }
+    out->minus = minus;
+    out->minus_count = count;
+    return GLK_OK;
+}
+
+static glk_status text_mask(walk *job, const glk_thread *thread, const glk_span *span,
+                            const glk_tokens *base, glk_tokens *out) {
     glk_epoch *self = job->epoch;
     glk_vec *ids = &self->ids;
     ids->count = 0;
+    if (base != NULL) {
+        GLK_TRY(start_from_base(self, span, base, out, job->err));
+        GLK_TRY(add_ids(ids, span->kept, span->kept_count, job->err));
+    } else {
+        *out = span->interior;
+        GLK_TRY(add_ids(ids, out->plus, out->plus_count, job->err));
+    }
+    GLK_TRY(walk_exits(job, span, thread->rest, ids));
+    out->plus_count = ids->count;
+    GLK_TRY(keep_list(self, ids, &out->plus, job->err));
+    return densify(self, out, job->err);
+}
+
+static glk_status thread_mask(walk *job, const glk_thread *thread, const glk_tokens **out);
+
+static glk_status thread_mask_now(walk *job, const glk_thread *thread, glk_tokens *out) {
+    glk_epoch *self = job->epoch;
     if ((thread->state & GLK_TOKENS_BIT) != 0) {
         const glk_instr *code = glk_code_at(self->code, thread->state & ~GLK_TOKENS_BIT);
         const uint32_t *list = glk_code_list(self->code, code->b);
@@ -170,21 +209,18 @@ static glk_status thread_mask_now(walk *job, const glk_thread *thread, glk_token
         return GLK_OK;
     }
     const glk_span *span;
+    const glk_tokens *base = NULL;
     GLK_TRY(span_of(self, thread->state, job->steps, &span, job->err));
-    *out = span->interior;
-    GLK_TRY(glk_vec_reserve(ids, out->plus_count, job->err));
-    if (out->plus_count > 0) {
-        memcpy(ids->data, out->plus, out->plus_count * sizeof(uint32_t));
+    if (span->base != GLK_NONE) {
+        /* Bases get simpler each time, so this ends after a few levels. */
+        glk_thread simpler = {.state = span->base, .rest = thread->rest};
+        GLK_TRY(thread_mask(job, &simpler, &base));
+        if (span->moved_count == 0) {
+            *out = *base;
+            return GLK_OK;
+        }
     }
-    ids->count = out->plus_count;
-    for (const glk_span *level = span; level != NULL; level = level->base) {
-        uint32_t from = ids->count;
-        GLK_TRY(walk_exits(job, level, thread->rest, ids));
-        drop_moved(span, level, ids, from);
-    }
-    out->plus_count = ids->count;
-    GLK_TRY(keep_list(self, ids, &out->plus, job->err));
-    return densify(self, out, job->err);
+    return text_mask(job, thread, span, base, out);
 }
 
 static glk_status thread_mask(walk *job, const glk_thread *thread, const glk_tokens **out) {

@@ -263,6 +263,15 @@ static glk_status state_row(glk_epoch *self, uint32_t state, uint64_t *steps, co
     return GLK_OK;
 }
 
+/* A target that no one has asked for yet. */
+static glk_status derive(glk_epoch *self, uint32_t state, uint8_t byte, uint64_t *steps,
+                         uint32_t *out, glk_error *err) {
+    (void)pthread_mutex_lock(&self->terminals->lock);
+    glk_status status = glk_terminals_step(self->terminals, state, byte, steps, out, err);
+    (void)pthread_mutex_unlock(&self->terminals->lock);
+    return status;
+}
+
 glk_status glk_parser_moves(glk_epoch *self, uint32_t id, uint64_t *steps, const glk_moves **out,
                             glk_error *err) {
     glk_config *config = glk_config_at(self, id);
@@ -320,9 +329,12 @@ static glk_status step_threads(glk_epoch *self, const glk_config *config, uint8_
             continue;
         }
         GLK_TRY(state_row(self, config->threads[i].state, steps, &row, err));
-        states[i] = glk_row_step(row, byte);
-        if (states[i] == GLK_NONE) {
+        if (!glk_bytes_has(&row->live, byte)) {
             continue;
+        }
+        states[i] = glk_row_target(row, byte);
+        if (states[i] == GLK_NONE) {
+            GLK_TRY(derive(self, config->threads[i].state, byte, steps, &states[i], err));
         }
         uint32_t labels = state_labels(self, states[i]);
         if (labels != GLK_LABELS_NONE) {

@@ -1,12 +1,11 @@
 /* span.c -- see span.h.  Two roads to a span: a walk of the whole trie from the state, and a walk
- * of the places where the state and a simpler one (its base) come apart.  The second is tried first
- * and given up when the differences grow past a few thousand tokens. */
+ * of the places where the state and its base come apart.  The second is tried first and given up
+ * when the differences grow past a few thousand tokens. */
 #include "span.h"
 
 enum {
-    MERGE_AT_MOST = 8192,   /* rests of tokens worth merging into tries */
-    DIFFER_AT_MOST = 4096,  /* tokens in which a state may differ from its base */
-    BOUND_AT_LEAST = 8      /* smallest repeat bound worth lifting */
+    MERGE_AT_MOST = 8192, /* rests of tokens worth merging into tries */
+    DIFFER_AT_MOST = 4096 /* tokens in which a state may differ from its base */
 };
 
 typedef struct exit_item { /* the rest of one token */
@@ -18,16 +17,16 @@ typedef struct work {
     const glk_trie *trie;
     uint64_t *steps;
     glk_error *err;
-    glk_vec ones, twos;          /* u32: states by depth, of the state and of its base */
-    glk_vec plus, minus, moved;  /* u32 */
-    glk_vec roots;               /* glk_exit_root */
-    glk_vec items;               /* exit_item */
+    glk_vec ones, twos;   /* u32: states by depth, of the state and of its base */
+    glk_vec moved, kept;  /* u32: ids */
+    glk_vec roots;        /* glk_exit_root */
+    glk_vec items;        /* exit_item */
 } work;
 
 static void open_work(work *self, glk_terminals *terminals, uint64_t *steps, glk_error *err) {
     *self = (work){
         .terminals = terminals, .trie = &terminals->vocab->trie, .steps = steps, .err = err};
-    glk_vec *ids[] = {&self->ones, &self->twos, &self->plus, &self->minus, &self->moved};
+    glk_vec *ids[] = {&self->ones, &self->twos, &self->moved, &self->kept};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         glk_vec_init(ids[i], NULL, sizeof(uint32_t));
     }
@@ -36,8 +35,8 @@ static void open_work(work *self, glk_terminals *terminals, uint64_t *steps, glk
 }
 
 static void close_work(work *self) {
-    glk_vec *all[] = {&self->ones,  &self->twos,  &self->plus, &self->minus,
-                      &self->moved, &self->roots, &self->items};
+    glk_vec *all[] = {&self->ones, &self->twos,  &self->moved,
+                      &self->kept, &self->roots, &self->items};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         glk_vec_free(all[i]);
     }
@@ -60,14 +59,22 @@ static glk_status row_of(work *self, uint32_t state, const glk_row **out) {
     return glk_terminals_build_row(self->terminals, state, self->steps, out, self->err);
 }
 
+/* The state after a byte, or GLK_NONE. */
 static glk_status step(work *self, uint32_t state, uint8_t byte, uint32_t *out) {
+    const glk_row *row;
     *out = GLK_NONE;
-    if (state != GLK_NONE) {
-        const glk_row *row;
-        GLK_TRY(row_of(self, state, &row));
-        *out = glk_row_step(row, byte);
+    if (state == GLK_NONE) {
+        return GLK_OK;
     }
-    return GLK_OK;
+    GLK_TRY(row_of(self, state, &row));
+    if (!glk_bytes_has(&row->live, byte)) {
+        return GLK_OK;
+    }
+    *out = glk_row_target(row, byte);
+    if (GLK_LIKELY(*out != GLK_NONE)) {
+        return GLK_OK;
+    }
+    return glk_terminals_step(self->terminals, state, byte, self->steps, out, self->err);
 }
 
 static uint32_t labels_of(const work *self, uint32_t state) {
@@ -78,13 +85,6 @@ static uint32_t labels_of(const work *self, uint32_t state) {
 static void ids_below(const glk_trie *trie, uint32_t node, uint32_t *begin, uint32_t *end) {
     *begin = trie->nodes[node + 1].first;
     *end = trie->nodes[trie->nodes[node].skip].first;
-}
-
-static bool tokens_have(const glk_tokens *set, uint32_t id) {
-    if (set->dense != NULL && glk_mask_has(set->dense, id)) {
-        return !glk_ids_have(set->minus, set->minus_count, id);
-    }
-    return glk_ids_have(set->plus, set->plus_count, id);
 }
 
 /* ------------------------------------------------------------------ exits */
@@ -214,6 +214,9 @@ static glk_status walk_all(work *self, uint32_t state, uint32_t *dense) {
             continue;
         }
         uint32_t target = glk_row_target(row, node->byte);
+        if (GLK_UNLIKELY(target == GLK_NONE)) {
+            GLK_TRY(step(self, states[depth], node->byte, &target));
+        }
         for (uint32_t t = node->first; t < trie->nodes[i + 1].first; t++) {
             glk_mask_set(dense, trie->tokens[t]);
         }
@@ -260,15 +263,15 @@ static glk_status set_interior(work *self, uint32_t *dense, glk_tokens *out) {
         out->dense = memory;
         return GLK_OK;
     }
-    self->plus.count = 0;
+    self->kept.count = 0;
     for (size_t i = 0; i < words; i++) {
         for (uint32_t bits = dense[i]; bits != 0; bits &= bits - 1) {
             uint32_t id = (uint32_t)(i * 32) + (uint32_t)__builtin_ctz(bits);
-            GLK_TRY(glk_vec_push_u32(&self->plus, id, self->err));
+            GLK_TRY(glk_vec_push_u32(&self->kept, id, self->err));
         }
     }
     out->plus_count = count;
-    return copy_ids(self, &self->plus, &out->plus);
+    return copy_ids(self, &self->kept, &out->plus);
 }
 
 static glk_status build_whole(work *self, uint32_t state, glk_span *span) {
@@ -292,43 +295,16 @@ static glk_status build_whole(work *self, uint32_t state, glk_span *span) {
 
 /* ------------------------------------------------------------------ differences from a base */
 
-typedef struct difference { /* what a walk of both states knows */
-    const glk_span *base;
-    bool lifted; /* the base lifts repeat bounds; else it agrees outside `differs` */
-    bool many;   /* too many tokens: give up */
-} difference;
-
-/* `state` with its finite repeat bounds lifted; itself where that changes nothing. */
-static glk_status lift(work *self, uint32_t state, uint32_t *out) {
-    glk_terminals *terminals = self->terminals;
-    uint32_t expr = glk_state_at(terminals, state)->expr;
-    GLK_TRY(glk_expr_unbounded(&terminals->exprs, expr, terminals->vocab->longest + 1, &expr,
-                               self->err));
-    return glk_terminals_state(terminals, expr, out, self->err);
+/* Whether the state and its base agree on all tokens in the subtree of a node, by the far base's
+ * bound: they do alike within that many bytes. */
+static bool within_bound(const glk_state *state, const glk_trie_node *node) {
+    return state->differs == NULL && (uint32_t)node->depth + node->height <= state->bound;
 }
 
-static uint32_t least_bound(const work *self, uint32_t state) {
-    const glk_terminals *terminals = self->terminals;
-    return glk_expr_at(&terminals->exprs, glk_state_at(terminals, state)->expr)->least;
-}
-
-/* Whether both states do the same with everything below the node. */
-static glk_status agree_below(work *self, const difference *diff, const glk_trie_node *node,
-                              uint32_t one, uint32_t two, bool *out) {
-    *out = one == two;
-    if (*out || !diff->lifted || one == GLK_NONE || two == GLK_NONE ||
-        node->height >= least_bound(self, one)) {
-        return GLK_OK;
-    }
-    uint32_t lifted;
-    GLK_TRY(lift(self, one, &lifted));
-    *out = lifted == two;
-    return GLK_OK;
-}
-
-static glk_status move_range(work *self, difference *diff, uint32_t begin, uint32_t end) {
+/* The tokens [begin, end) may fare differently; *many = true once they are too many. */
+static glk_status move_range(work *self, uint32_t begin, uint32_t end, bool *many) {
     if (self->moved.count + (end - begin) > DIFFER_AT_MOST) {
-        diff->many = true;
+        *many = true;
         return GLK_OK;
     }
     for (uint32_t i = begin; i < end; i++) {
@@ -337,57 +313,44 @@ static glk_status move_range(work *self, difference *diff, uint32_t begin, uint3
     return GLK_OK;
 }
 
-/* The state is dead where the base goes on: whatever the base keeps in the range is lost. */
-static glk_status lose_range(work *self, difference *diff, uint32_t begin, uint32_t end) {
-    GLK_TRY(move_range(self, diff, begin, end));
-    for (uint32_t i = begin; i < end && !diff->many; i++) {
-        uint32_t id = self->trie->tokens[i];
-        if (tokens_have(&diff->base->interior, id)) {
-            GLK_TRY(glk_vec_push_u32(&self->minus, id, self->err));
-        }
-    }
-    return GLK_OK;
-}
-
-/* One node at which the states differ; *deeper = whether its children need a look. */
-static glk_status differ_at(work *self, difference *diff, uint32_t at, uint32_t one, uint32_t two,
-                            bool *deeper) {
+/* One node at which the states differ; *deeper = whether its children need a look of their own. */
+static glk_status differ_at(work *self, uint32_t at, uint32_t one, uint32_t two, bool *deeper,
+                            bool *many) {
     const glk_trie_node *node = &self->trie->nodes[at];
-    uint32_t own_end = self->trie->nodes[at + 1].first;
     uint32_t begin, end;
     ids_below(self->trie, at, &begin, &end);
     *deeper = false;
-    if (one == GLK_NONE) {
-        return lose_range(self, diff, node->first, end);
+    if (one == GLK_NONE || two == GLK_NONE) { /* one of them is dead: all that follows differs */
+        return move_range(self, node->first, end, many);
     }
-    for (uint32_t t = node->first; two == GLK_NONE && t < own_end; t++) {
-        GLK_TRY(glk_vec_push_u32(&self->plus, self->trie->tokens[t], self->err));
-    }
-    diff->many = diff->many || self->plus.count > DIFFER_AT_MOST;
     if (labels_of(self, one) != labels_of(self, two)) {
-        GLK_TRY(move_range(self, diff, begin, end));
+        return move_range(self, begin, end, many);
     }
     *deeper = node->skip > at + 1;
     return GLK_OK;
 }
 
 /* Walks the nodes [begin, end), whose parent's states are known. */
-static glk_status walk_difference(work *self, difference *diff, uint32_t begin, uint32_t end) {
+static glk_status walk_difference(work *self, const glk_state *state, uint32_t begin, uint32_t end,
+                                  bool *many) {
     const glk_trie *trie = self->trie;
-    for (uint32_t i = begin; i < end && !diff->many;) {
+    for (uint32_t i = begin; i < end && !*many;) {
         const glk_trie_node *node = &trie->nodes[i];
         uint32_t *ones = GLK_VEC_U32(&self->ones), *twos = GLK_VEC_U32(&self->twos);
         uint32_t one, two;
-        bool same, deeper;
-        GLK_TRY(count_steps(self, 1));
-        GLK_TRY(step(self, ones[node->depth - 1], node->byte, &one));
-        GLK_TRY(step(self, twos[node->depth - 1], node->byte, &two));
-        GLK_TRY(agree_below(self, diff, node, one, two, &same));
-        if (same) {
+        bool deeper;
+        if (within_bound(state, node)) {
             i = node->skip;
             continue;
         }
-        GLK_TRY(differ_at(self, diff, i, one, two, &deeper));
+        GLK_TRY(count_steps(self, 1));
+        GLK_TRY(step(self, ones[node->depth - 1], node->byte, &one));
+        GLK_TRY(step(self, twos[node->depth - 1], node->byte, &two));
+        if (one == two) {
+            i = node->skip;
+            continue;
+        }
+        GLK_TRY(differ_at(self, i, one, two, &deeper, many));
         ones[node->depth] = one;
         twos[node->depth] = two;
         i = deeper ? i + 1 : node->skip;
@@ -395,14 +358,14 @@ static glk_status walk_difference(work *self, difference *diff, uint32_t begin, 
     return GLK_OK;
 }
 
-static glk_status walk_from_root(work *self, difference *diff, const glk_state *state) {
-    if (diff->lifted) {
-        return walk_difference(self, diff, 1, self->trie->count);
+static glk_status walk_from_root(work *self, const glk_state *state, bool *many) {
+    if (state->differs == NULL) {
+        return walk_difference(self, state, 1, self->trie->count, many);
     }
-    for (uint32_t b = 0; b < 256 && !diff->many; b++) {
+    for (uint32_t b = 0; b < 256 && !*many; b++) {
         uint32_t node = self->terminals->vocab->root_child[b];
         if (node != GLK_NONE && glk_bytes_has(state->differs, (uint8_t)b)) {
-            GLK_TRY(walk_difference(self, diff, node, self->trie->nodes[node].skip));
+            GLK_TRY(walk_difference(self, state, node, self->trie->nodes[node].skip, many));
         }
     }
     return GLK_OK;
@@ -431,8 +394,8 @@ static void sort_ids(glk_vec *ids) {
     ids->count = kept;
 }
 
-/* All exits of a moved token, by stepping through its text. */
-static glk_status exits_of_token(work *self, uint32_t state, uint32_t id) {
+/* Steps through a moved token's text: it stays inside, or leaves at some points. */
+static glk_status judge_token(work *self, uint32_t state, uint32_t id) {
     size_t length;
     const uint8_t *text = glk_vocab_text(self->terminals->vocab, id, &length);
     uint32_t before = self->items.count;
@@ -448,94 +411,43 @@ static glk_status exits_of_token(work *self, uint32_t state, uint32_t id) {
         }
     }
     self->items.count = before; /* it stays inside: no exit is needed */
-    return GLK_OK;
+    return glk_vec_push_u32(&self->kept, id, self->err);
 }
 
-/* `list` without `drop`, and those of `add` that the dense set has (or lacks, as `inside` says); all
- * sorted. */
-static glk_status patch(work *self, const uint32_t *list, uint32_t count, const glk_vec *drop,
-                        const glk_vec *add, const uint32_t *dense, bool inside,
-                        const uint32_t **out, uint32_t *out_count) {
-    glk_vec merged;
-    glk_vec_init(&merged, NULL, sizeof(uint32_t));
-    glk_status status = glk_vec_reserve(&merged, count + add->count, self->err);
-    uint32_t *result = GLK_VEC_U32(&merged);
-    const uint32_t *more = GLK_VEC_U32(add);
-    uint32_t i = 0, j = 0;
-    while (status == GLK_OK && (i < count || j < add->count)) {
-        if (j == add->count || (i < count && list[i] < more[j])) {
-            if (!glk_ids_have(GLK_VEC_U32(drop), drop->count, list[i])) {
-                result[merged.count++] = list[i];
-            }
-            i++;
-        } else {
-            if ((dense != NULL && glk_mask_has(dense, more[j])) == inside) {
-                result[merged.count++] = more[j];
-            }
-            j++;
-        }
-    }
-    if (status == GLK_OK) {
-        status = copy_ids(self, &merged, out);
-        *out_count = merged.count;
-    }
-    glk_vec_free(&merged);
-    return status;
-}
-
-/* interior = the base's, without `minus`, with `plus`. */
-static glk_status patch_interior(work *self, const glk_tokens *base, glk_tokens *out) {
-    out->dense = base->dense;
-    GLK_TRY(patch(self, base->plus, base->plus_count, &self->minus, &self->plus, base->dense,
-                  false, &out->plus, &out->plus_count));
-    return patch(self, base->minus, base->minus_count, &self->plus, &self->minus, base->dense,
-                 true, &out->minus, &out->minus_count);
-}
-
-static glk_status build_difference(work *self, uint32_t id, uint32_t base, bool lifted,
-                                   glk_span *span, bool *done) {
-    difference diff = {.lifted = lifted};
+static glk_status build_difference(work *self, uint32_t id, glk_span *span, bool *done) {
+    const glk_state *state = glk_state_at(self->terminals, id);
     uint32_t longest = self->terminals->vocab->longest;
-    GLK_TRY(glk_span_build(self->terminals, base, self->steps, &diff.base, self->err));
+    bool many = false;
     GLK_TRY(glk_vec_reserve(&self->ones, longest + 1, self->err));
     GLK_TRY(glk_vec_reserve(&self->twos, longest + 1, self->err));
     GLK_VEC_U32(&self->ones)[0] = id;
-    GLK_VEC_U32(&self->twos)[0] = base;
-    GLK_TRY(walk_from_root(self, &diff, glk_state_at(self->terminals, id)));
-    *done = !diff.many;
-    if (diff.many) {
-        self->plus.count = self->minus.count = self->moved.count = 0;
+    GLK_VEC_U32(&self->twos)[0] = state->base;
+    GLK_TRY(walk_from_root(self, state, &many));
+    *done = !many;
+    if (many) {
         return GLK_OK;
     }
-    sort_ids(&self->plus);
-    sort_ids(&self->minus);
     sort_ids(&self->moved);
     for (uint32_t i = 0; i < self->moved.count; i++) {
-        GLK_TRY(exits_of_token(self, id, GLK_VEC_U32(&self->moved)[i]));
+        GLK_TRY(judge_token(self, id, GLK_VEC_U32(&self->moved)[i]));
     }
-    span->base = diff.base;
+    span->base = state->base;
     span->moved_count = self->moved.count;
+    span->kept_count = self->kept.count;
     GLK_TRY(copy_ids(self, &self->moved, &span->moved));
-    GLK_TRY(merge_exits(self, span));
-    return patch_interior(self, &diff.base->interior, &span->interior);
+    GLK_TRY(copy_ids(self, &self->kept, &span->kept));
+    return merge_exits(self, span);
 }
 
 /* ------------------------------------------------------------------ building */
 
 static glk_status build(work *self, uint32_t id, glk_span *span) {
-    glk_state *state = glk_state_at(self->terminals, id);
     const glk_row *row;
     bool done = false;
+    span->base = GLK_NONE;
     GLK_TRY(row_of(self, id, &row)); /* finds the base as well */
-    if (state->base != GLK_NONE) {
-        GLK_TRY(build_difference(self, id, state->base, false, span, &done));
-    } else if (least_bound(self, id) >= BOUND_AT_LEAST &&
-               least_bound(self, id) != GLK_UNBOUNDED) {
-        uint32_t base;
-        GLK_TRY(lift(self, id, &base));
-        if (base != id && glk_state_at(self->terminals, base)->labels == state->labels) {
-            GLK_TRY(build_difference(self, id, base, true, span, &done));
-        }
+    if (glk_state_at(self->terminals, id)->base != GLK_NONE) {
+        GLK_TRY(build_difference(self, id, span, &done));
     }
     return done ? GLK_OK : build_whole(self, id, span);
 }

@@ -6,10 +6,10 @@
  *                  may end, merged into one small trie per label set
  *
  * Neither depends on any grammar, so both are computed once per vocabulary.  A state with a base
- * keeps differences only: the ids that the base's interior has too many (minus) or too few (plus),
- * and the tokens whose exits differ (`moved`: the base's exits do not count for them, the state's
- * own do).  Where the rests are too many to merge (after white space nearly every token leaves),
- * the vocabulary's own trie serves, entered at `roots`.
+ * (terminal.h) keeps only what it does otherwise: `moved` lists the tokens that may fare differently,
+ * `kept` those of them that stay inside, and its exits speak of them alone; every other token does
+ * as it does from the base.  Where the rests are too many to merge (after white space nearly every
+ * token leaves), the vocabulary's own trie serves, entered at `roots`.
  *
  * Ownership   everything lives in the registry's arena; immutable once published.
  */
@@ -37,12 +37,13 @@ typedef struct glk_exit_root { /* the same, unmerged: below a node of the vocabu
 } glk_exit_root;
 
 typedef struct glk_span {
-    glk_tokens interior;
-    const struct glk_span *base; /* whose exits hold but for `moved`; or NULL */
-    const uint32_t *moved;       /* sorted ids */
+    uint32_t base;           /* the state that decides about all but `moved`, or GLK_NONE */
+    const uint32_t *moved;   /* with a base: sorted ids */
+    const uint32_t *kept;    /* with a base: sorted ids, a part of `moved` */
+    glk_tokens interior;     /* without a base */
     const glk_exits *exits;
     const glk_exit_root *roots;
-    uint32_t moved_count, exit_count, root_count;
+    uint32_t moved_count, kept_count, exit_count, root_count;
 } glk_span;
 
 static inline bool glk_ids_have(const uint32_t *ids, uint32_t count, uint32_t id) {

@@ -1,6 +1,8 @@
 /* terminal.c -- see terminal.h. */
 #include "terminal.h"
 
+#include "reach.h"
+
 /* ------------------------------------------------------------------ registry */
 
 static glk_status add_label_set(glk_terminals *self, const uint32_t *labels, uint32_t count,
@@ -160,7 +162,7 @@ glk_status glk_terminals_state(glk_terminals *self, uint32_t expr, uint32_t *out
     glk_state *state = glk_state_at(self, id);
     state->expr = expr;
     state->labels = labels;
-    state->base = GLK_NONE;
+    state->base = state->worst = GLK_NONE;
     e->state = id;
     *out = id;
     return GLK_OK;
@@ -173,15 +175,20 @@ typedef struct sketch { /* a row while it is being built: targets by byte */
     glk_bytes live;
 } sketch;
 
+static glk_status spend(uint64_t *steps, glk_error *err) {
+    if (*steps == 0) {
+        return glk_fail_limit(err, "steps", 1, 0);
+    }
+    (*steps)--;
+    return GLK_OK;
+}
+
 /* The state after `byte`, or GLK_NONE. */
 static glk_status step(glk_terminals *self, uint32_t expr, uint8_t byte, uint64_t *steps,
                        uint32_t *out, glk_error *err) {
     uint32_t next;
     bool empty;
-    if (*steps == 0) {
-        return glk_fail_limit(err, "steps", 1, 0);
-    }
-    (*steps)--;
+    GLK_TRY(spend(steps, err));
     GLK_TRY(glk_expr_derive(&self->exprs, expr, byte, &next, err));
     GLK_TRY(glk_expr_is_empty(&self->exprs, next, steps, &empty, err));
     if (empty) {
@@ -192,24 +199,33 @@ static glk_status step(glk_terminals *self, uint32_t expr, uint8_t byte, uint64_
 }
 
 static void put(sketch *draft, uint8_t byte, uint32_t target) {
+    draft->target[byte] = target;
+    glk_bytes_add(&draft->live, byte);
+}
+
+static glk_status step_one(glk_terminals *self, uint32_t expr, uint8_t byte, uint64_t *steps,
+                           sketch *draft, glk_error *err) {
+    uint32_t target;
+    GLK_TRY(step(self, expr, byte, steps, &target, err));
     if (target != GLK_NONE) {
-        draft->target[byte] = target;
-        glk_bytes_add(&draft->live, byte);
+        put(draft, byte, target);
     }
+    return GLK_OK;
+}
+
+static uint8_t first_byte(const glk_bytes *bytes) {
+    uint32_t word = 0;
+    while (bytes->word[word] == 0) {
+        word++;
+    }
+    return (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bytes->word[word]));
 }
 
 /* Steps by every byte of `bytes`, one derivative a class. */
 static glk_status step_all(glk_terminals *self, uint32_t expr, const glk_bytes *bytes,
                            uint64_t *steps, sketch *draft, glk_error *err) {
     if (glk_bytes_count(bytes) == 1) { /* literals: no need to find classes */
-        uint32_t word = 0, target;
-        while (bytes->word[word] == 0) {
-            word++;
-        }
-        uint8_t byte = (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bytes->word[word]));
-        GLK_TRY(step(self, expr, byte, steps, &target, err));
-        put(draft, byte, target);
-        return GLK_OK;
+        return step_one(self, expr, first_byte(bytes), steps, draft, err);
     }
     uint8_t class_of[256];
     bool done[256] = {false};
@@ -225,13 +241,14 @@ static glk_status step_all(glk_terminals *self, uint32_t expr, const glk_bytes *
             GLK_TRY(step(self, expr, (uint8_t)b, steps, &target_of[class], err));
             done[class] = true;
         }
-        put(draft, (uint8_t)b, target_of[class]);
+        if (target_of[class] != GLK_NONE) {
+            put(draft, (uint8_t)b, target_of[class]);
+        }
     }
     return GLK_OK;
 }
 
-static glk_status pack(glk_terminals *self, const sketch *draft, const glk_row **out,
-                       glk_error *err) {
+static glk_status pack(glk_terminals *self, const sketch *draft, glk_row **out, glk_error *err) {
     uint32_t count = glk_bytes_count(&draft->live);
     void *memory;
     GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_row) + count * sizeof(uint32_t), &memory, err));
@@ -242,12 +259,15 @@ static glk_status pack(glk_terminals *self, const sketch *draft, const glk_row *
     for (uint32_t word = 0; word < 4; word++) {
         row->before[word] = (uint8_t)rank;
         for (uint64_t bits = draft->live.word[word]; bits != 0; bits &= bits - 1) {
-            row->target[rank++] = draft->target[word * 64 + (uint32_t)__builtin_ctzll(bits)];
+            uint32_t byte = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            atomic_init(&row->target[rank++], draft->target[byte]);
         }
     }
     *out = row;
     return GLK_OK;
 }
+
+/* ------------------------------------------------------------------ bases */
 
 static void copy_targets(const glk_row *from, const glk_bytes *except, sketch *draft) {
     uint32_t rank = 0;
@@ -255,35 +275,80 @@ static void copy_targets(const glk_row *from, const glk_bytes *except, sketch *d
         for (uint64_t bits = from->live.word[word]; bits != 0; bits &= bits - 1, rank++) {
             uint8_t byte = (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bits));
             if (!glk_bytes_has(except, byte)) {
-                put(draft, byte, from->target[rank]);
+                put(draft, byte, atomic_load_explicit(&from->target[rank], memory_order_relaxed));
             }
         }
     }
 }
 
-/* Gives the state its base, if it has one worth having. */
-static glk_status find_base(glk_terminals *self, glk_state *state, uint64_t *steps,
-                            glk_error *err) {
-    uint32_t base, base_state;
-    glk_bytes differs;
+/* The state of `expr` if that is not empty and accepts as `state` does, else GLK_NONE. */
+static glk_status base_state(glk_terminals *self, const glk_state *state, uint32_t expr,
+                             uint64_t *steps, uint32_t *out, glk_error *err) {
     bool empty;
+    *out = GLK_NONE;
+    GLK_TRY(glk_expr_is_empty(&self->exprs, expr, steps, &empty, err));
+    if (empty) {
+        return GLK_OK;
+    }
+    uint32_t found;
+    GLK_TRY(glk_terminals_state(self, expr, &found, err));
+    *out = glk_state_at(self, found)->labels == state->labels ? found : GLK_NONE;
+    return GLK_OK;
+}
+
+static glk_status find_few_bytes_base(glk_terminals *self, glk_state *state, uint64_t *steps,
+                                      glk_error *err) {
+    uint32_t base;
+    glk_bytes differs;
     GLK_TRY(glk_expr_base(&self->exprs, state->expr, &base, &differs, err));
     if (base == state->expr) {
         return GLK_OK;
     }
-    GLK_TRY(glk_expr_is_empty(&self->exprs, base, steps, &empty, err));
-    if (empty) {
-        return GLK_OK;
-    }
     void *memory;
     GLK_TRY(glk_arena_take(&self->arena, sizeof differs, &memory, err));
-    GLK_TRY(glk_terminals_state(self, base, &base_state, err));
-    if (glk_state_at(self, base_state)->labels == state->labels) {
-        memcpy(memory, &differs, sizeof differs);
+    GLK_TRY(base_state(self, state, base, steps, &base, err));
+    memcpy(memory, &differs, sizeof differs);
+    if (base != GLK_NONE) {
         state->differs = memory;
-        state->base = base_state;
+        state->base = base;
     }
     return GLK_OK;
+}
+
+enum {
+    REACH_FAR = 48, /* repeats worth lifting alone, so that nearer ones stay exact in the base */
+    REACH_NEAR = 8  /* ... and all the others */
+};
+
+/* A far base, if the state can surely finish whenever the base can, one byte on. */
+static glk_status find_far_base(glk_terminals *self, glk_state *state, uint64_t *steps,
+                                glk_error *err) {
+    const glk_expr *e = glk_expr_at(&self->exprs, state->expr);
+    uint32_t reach = e->most >= REACH_FAR ? REACH_FAR : REACH_NEAR, bound, base, worst = 0;
+    uint32_t longest = self->vocab->longest;
+    bool checked = (e->flags & GLK_CHECKED) != 0;
+    GLK_TRY(glk_expr_unbounded(&self->exprs, state->expr, reach, longest + 1, &base, &bound, err));
+    if (base == state->expr) {
+        return GLK_OK;
+    }
+    GLK_TRY(base_state(self, state, base, steps, &base, err));
+    if (base != GLK_NONE && checked) {
+        GLK_TRY(glk_reach_worst(self, base, steps, &worst, err));
+    }
+    if (base != GLK_NONE && worst < bound) {
+        state->bound = bound - worst;
+        state->base = base;
+    }
+    return GLK_OK;
+}
+
+static glk_status find_base(glk_terminals *self, glk_state *state, uint64_t *steps,
+                            glk_error *err) {
+    if (state->base != GLK_NONE) {
+        return GLK_OK; /* found in an attempt that failed later */
+    }
+    GLK_TRY(find_far_base(self, state, steps, err));
+    return state->base == GLK_NONE ? find_few_bytes_base(self, state, steps, err) : GLK_OK;
 }
 
 static glk_status draft_row(glk_terminals *self, glk_state *state, uint64_t *steps, sketch *draft,
@@ -293,10 +358,15 @@ static glk_status draft_row(glk_terminals *self, glk_state *state, uint64_t *ste
     draft->live = (glk_bytes){{0}};
     GLK_TRY(find_base(self, state, steps, err));
     if (state->base != GLK_NONE) {
-        const glk_row *base_row;
+        const glk_row *row;
         /* Bases of bases get simpler each time, so this ends after a few levels. */
-        GLK_TRY(glk_terminals_build_row(self, state->base, steps, &base_row, err));
-        copy_targets(base_row, state->differs, draft);
+        GLK_TRY(glk_terminals_build_row(self, state->base, steps, &row, err));
+        if (state->differs == NULL) {
+            draft->live = row->live;
+            memset(draft->target, 0xFF, sizeof draft->target);
+            return GLK_OK;
+        }
+        copy_targets(row, state->differs, draft);
         bytes = glk_bytes_and(bytes, *state->differs);
     }
     return glk_bytes_empty(&bytes) ? GLK_OK
@@ -306,7 +376,7 @@ static glk_status draft_row(glk_terminals *self, glk_state *state, uint64_t *ste
 glk_status glk_terminals_build_row(glk_terminals *self, uint32_t id, uint64_t *steps,
                                    const glk_row **out, glk_error *err) {
     glk_state *state = glk_state_at(self, id);
-    const glk_row *row = atomic_load_explicit(&state->row, memory_order_acquire);
+    glk_row *row = atomic_load_explicit(&state->row, memory_order_acquire);
     if (row == NULL) {
         sketch draft;
         uint32_t base = self->exprs.scratch.count;
@@ -319,5 +389,29 @@ glk_status glk_terminals_build_row(glk_terminals *self, uint32_t id, uint64_t *s
         atomic_store_explicit(&state->row, row, memory_order_release);
     }
     *out = row;
+    return GLK_OK;
+}
+
+glk_status glk_terminals_step(glk_terminals *self, uint32_t id, uint8_t byte, uint64_t *steps,
+                              uint32_t *out, glk_error *err) {
+    const glk_row *row;
+    GLK_TRY(glk_terminals_build_row(self, id, steps, &row, err));
+    uint32_t target = glk_row_target(row, byte);
+    if (target == GLK_NONE) {
+        uint32_t next, rank = glk_bytes_rank(&row->live, byte);
+        uint32_t base = self->exprs.scratch.count;
+        GLK_TRY(spend(steps, err));
+        glk_status status =
+            glk_expr_derive(&self->exprs, glk_state_at(self, id)->expr, byte, &next, err);
+        if (status == GLK_OK) { /* a live byte: the derivative is not empty, no need to search */
+            ((glk_expr *)glk_table_at(&self->exprs.exprs, next))->life = GLK_LIFE_ALIVE;
+            status = glk_terminals_state(self, next, &target, err);
+        }
+        self->exprs.scratch.count = base;
+        GLK_TRY(status);
+        glk_row *mine = atomic_load_explicit(&glk_state_at(self, id)->row, memory_order_relaxed);
+        atomic_store_explicit(&mine->target[rank], target, memory_order_release);
+    }
+    *out = target;
     return GLK_OK;
 }

@@ -8,8 +8,12 @@
  *     row of q:   live bytes | targets, one per live byte in byte order
  *
  * `live` is exact: a byte is live only if the target can still reach acceptance over the bytes
- * that the vocabulary can spell.  Rows are built whole, on first use, by byte class; a state with
- * a simpler base (glk_expr_base) copies the base's targets but for the few bytes where they differ.
+ * that the vocabulary can spell.  Rows are built on first use, by byte class.  Most states have a
+ * simpler base that does the work:
+ *     few bytes   the base agrees after every byte but a few (glk_expr_base): its targets are copied
+ *     far         the base lifts repeat bounds (glk_expr_unbounded) that are out of reach: whatever
+ *                 the base can do within `bound` bytes, finishing included, the state can do too; its
+ *                 live bytes are the base's, and targets are derived when somebody asks for them
  *
  * Epochs      A registry over its byte budget serves the programs that hold it but takes no new
  *             ones: the vocabulary starts another, and the old one goes with its last program.
@@ -26,20 +30,23 @@ enum { GLK_LABELS_NONE = 0, GLK_LABELS_PLAIN = 1 }; /* not accepting; accepting 
 
 typedef struct glk_row {
     glk_bytes live;
-    uint8_t before[4]; /* live bytes in the words before word i */
-    uint32_t count;    /* live bytes */
-    uint32_t target[]; /* state by rank of the byte */
+    uint8_t before[4];         /* live bytes in the words before word i */
+    uint32_t count;            /* live bytes */
+    _Atomic uint32_t target[]; /* state by rank of the byte; GLK_NONE: not derived yet */
 } glk_row;
 
 struct glk_span; /* span.h: the tokens that stay inside, and those that leave */
 
 typedef struct glk_state {
     uint32_t expr;
-    uint32_t labels;                        /* id of the label set with which it accepts */
-    uint32_t base;                          /* state that agrees outside `differs`, or GLK_NONE */
-    _Atomic(const glk_row *) row;           /* NULL until built */
-    _Atomic(const struct glk_span *) span;  /* NULL until built */
-    const glk_bytes *differs;               /* with `base`, else NULL */
+    uint32_t labels;                       /* id of the label set with which it accepts */
+    uint32_t base;                         /* a simpler state, see above, or GLK_NONE */
+    uint32_t bound;                        /* far base: bytes within which both do alike */
+    uint32_t worst;                        /* longest shortest way to finish from any state that
+                                              can be reached; GLK_NONE: not known yet */
+    const glk_bytes *differs;              /* few-bytes base: the bytes; far base: NULL */
+    _Atomic(glk_row *) row;                /* NULL until built */
+    _Atomic(const struct glk_span *) span; /* NULL until built */
 } glk_state;
 
 typedef struct glk_label_set {
@@ -84,21 +91,20 @@ glk_status glk_terminals_state(glk_terminals *self, uint32_t expr, uint32_t *out
 /* The row of a state, built if need be; `*steps` counts derivatives down. */
 glk_status glk_terminals_build_row(glk_terminals *self, uint32_t state, uint64_t *steps,
                                    const glk_row **out, glk_error *err);
+/* The target of a live byte, derived if need be. */
+glk_status glk_terminals_step(glk_terminals *self, uint32_t state, uint8_t byte, uint64_t *steps,
+                              uint32_t *out, glk_error *err);
 
 /* ---- without the lock ---- */
 static inline const glk_row *glk_state_row(const glk_terminals *self, uint32_t state) {
     return atomic_load_explicit(&glk_state_at(self, state)->row, memory_order_acquire);
 }
-/* The target of a live byte. */
+/* The target of a live byte, or GLK_NONE where it is not derived yet. */
 static inline uint32_t glk_row_target(const glk_row *row, uint8_t byte) {
     uint64_t below = ((uint64_t)1 << (byte & 63)) - 1;
     uint32_t rank = (uint32_t)row->before[byte >> 6] +
                     (uint32_t)__builtin_popcountll(row->live.word[byte >> 6] & below);
-    return row->target[rank];
-}
-/* The target, or GLK_NONE where the byte is not live. */
-static inline uint32_t glk_row_step(const glk_row *row, uint8_t byte) {
-    return glk_bytes_has(&row->live, byte) ? glk_row_target(row, byte) : GLK_NONE;
+    return atomic_load_explicit(&row->target[rank], memory_order_acquire);
 }
 
 #endif

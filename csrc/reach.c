@@ -1,0 +1,118 @@
+/* reach.c -- see reach.h.  Lists everything that can be reached, with one edge per distinct target,
+ * then lowers distances from the accepting states until none changes. */
+#include "reach.h"
+
+enum { STATES_AT_MOST = 1500, TOO_MANY = UINT32_MAX - 1 };
+
+typedef struct edge {
+    uint32_t from, to; /* indices into `states` */
+} edge;
+
+typedef struct survey {
+    glk_terminals *terminals;
+    uint64_t *steps;
+    glk_error *err;
+    glk_vec states; /* u32 */
+    glk_vec edges;  /* edge */
+    glk_index index;
+} survey;
+
+/* The index of a state, listed if it is new. */
+static glk_status place(survey *self, uint32_t state, uint32_t *out) {
+    uint32_t hash = state * 0x9E3779B1u, at = 0;
+    glk_probe probe = glk_probe_start(&self->index, hash);
+    while (glk_probe_next(&self->index, &probe, &at)) {
+        if (GLK_VEC_U32(&self->states)[at] == state) {
+            *out = at;
+            return GLK_OK;
+        }
+    }
+    *out = self->states.count;
+    GLK_TRY(glk_index_add(&self->index, hash, *out, self->err));
+    return glk_vec_push_u32(&self->states, state, self->err);
+}
+
+static glk_status list_targets(survey *self, uint32_t from) {
+    const glk_row *row;
+    uint32_t state = GLK_VEC_U32(&self->states)[from], last = GLK_NONE;
+    GLK_TRY(glk_terminals_build_row(self->terminals, state, self->steps, &row, self->err));
+    for (uint32_t word = 0; word < 4; word++) {
+        for (uint64_t bits = row->live.word[word]; bits != 0; bits &= bits - 1) {
+            uint8_t byte = (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bits));
+            uint32_t target;
+            edge found = {.from = from};
+            GLK_TRY(glk_terminals_step(self->terminals, state, byte, self->steps, &target,
+                                       self->err));
+            if (target == last) {
+                continue; /* neighbours mostly share their target */
+            }
+            last = target;
+            GLK_TRY(place(self, target, &found.to));
+            GLK_TRY(glk_vec_push(&self->edges, &found, self->err));
+        }
+    }
+    return GLK_OK;
+}
+
+/* distance = 1 + the least distance of a successor, 0 where the state accepts. */
+static uint32_t settle(const survey *self, uint32_t *distance) {
+    const edge *edges = self->edges.data;
+    bool changed = true;
+    for (uint32_t i = 0; i < self->states.count; i++) {
+        uint32_t labels = glk_state_at(self->terminals, GLK_VEC_U32(&self->states)[i])->labels;
+        distance[i] = labels == GLK_LABELS_NONE ? TOO_MANY : 0;
+    }
+    while (changed) {
+        changed = false;
+        for (uint32_t i = self->edges.count; i > 0; i--) { /* later states lie nearer to the end */
+            const edge *e = &edges[i - 1];
+            if (distance[e->to] < TOO_MANY && distance[e->to] + 1 < distance[e->from]) {
+                distance[e->from] = distance[e->to] + 1;
+                changed = true;
+            }
+        }
+    }
+    uint32_t worst = 0;
+    for (uint32_t i = 0; i < self->states.count; i++) {
+        worst = distance[i] > worst ? distance[i] : worst;
+    }
+    return worst;
+}
+
+static glk_status explore(survey *self, uint32_t state, uint32_t *out) {
+    uint32_t at;
+    GLK_TRY(place(self, state, &at));
+    for (uint32_t i = 0; i < self->states.count; i++) {
+        if (self->states.count > STATES_AT_MOST) {
+            *out = TOO_MANY;
+            return GLK_OK;
+        }
+        GLK_TRY(list_targets(self, i));
+    }
+    void *memory;
+    size_t bytes = self->states.count * sizeof(uint32_t);
+    GLK_TRY(glk_alloc(NULL, bytes, &memory, self->err));
+    *out = settle(self, memory);
+    glk_release(NULL, memory, bytes);
+    return GLK_OK;
+}
+
+glk_status glk_reach_worst(glk_terminals *self, uint32_t id, uint64_t *steps, uint32_t *out,
+                           glk_error *err) {
+    glk_state *state = glk_state_at(self, id);
+    if (state->worst == GLK_NONE) {
+        survey job = {.terminals = self, .steps = steps, .err = err};
+        glk_vec_init(&job.states, NULL, sizeof(uint32_t));
+        glk_vec_init(&job.edges, NULL, sizeof(edge));
+        glk_index_init(&job.index, NULL);
+        uint32_t worst = 0;
+        glk_status status = explore(&job, id, &worst);
+        glk_vec_free(&job.states);
+        glk_vec_free(&job.edges);
+        glk_index_free(&job.index);
+        GLK_TRY(status);
+        state->worst = worst;
+    }
+    *out = state->worst;
+    return GLK_OK;
+}
