@@ -18,6 +18,7 @@ __all__ = ["sample"]
 #: Bytes in the order in which they tend to finish a text.
 _CLOSING = b"\"}]):,0123456789nulltruefalse"
 _RANK = {byte: rank for rank, byte in reversed(list(enumerate(_CLOSING)))}
+_RANK |= dict.fromkeys(b"0123456789", _RANK[ord("0")])  # always the same one may never end
 _STOP_SHARE = 0.25
 
 
@@ -42,7 +43,7 @@ def sample(
             return bytes(out)
         if steps >= hard_limit:
             raise LimitError("sample_bytes", steps + 1, hard_limit)
-        token = _closing(allowed, first) if late else _weighted(allowed, first, generator)
+        token = _closing(allowed, first, generator) if late else _weighted(allowed, first, generator)
         matcher.accept_token(token)
         steps += 1
         if token >= first:
@@ -62,6 +63,8 @@ def _weighted(allowed: np.ndarray, first: int, generator: random.Random) -> int:
     return generator.choice(kinds[name])
 
 
-def _closing(allowed: np.ndarray, first: int) -> int:
-    """The allowed token that most likely brings the end nearer."""
-    return int(min(allowed.tolist(), key=lambda token: (_RANK.get(token - first, 99), token)))
+def _closing(allowed: np.ndarray, first: int, generator: random.Random) -> int:
+    """One of the allowed tokens that most likely bring the end nearer."""
+    ranks = {token: _RANK.get(token - first, 99) for token in allowed.tolist()}
+    best = min(ranks.values())
+    return generator.choice([token for token, rank in ranks.items() if rank == best])

@@ -98,10 +98,10 @@ class DigitExpressions:
     @classmethod
     def of(cls, expressions: Expressions) -> DigitExpressions:
         """The one instance of a store."""
-        known = expressions.cache.get(cls)
+        known: DigitExpressions | None = expressions.cache.get(cls)
         if known is None:
             known = expressions.cache[cls] = cls(expressions)
-        return known  # type: ignore[no-any-return]
+        return known
 
     def one_of(self, low: int, high: int) -> int:
         """One digit between *low* and *high*; nothing if they cross."""

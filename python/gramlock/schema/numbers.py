@@ -306,7 +306,7 @@ def number_literal(value: object) -> bytes:
     """
     number = exact(value)
     sign = "-" if number < 0 else ""
-    whole, part = decimal_digits(abs(number))
+    whole, part = decimal_digits(-number if number < 0 else number)
     digits = (whole + part).strip("0")
     size = len(whole) if whole != "0" else len(part.lstrip("0")) - len(part)
     if not digits or len(digits) > _FLOAT_DIGITS or -6 < size <= 21:
@@ -361,10 +361,10 @@ class _Texts:
     @classmethod
     def of(cls, expressions: Expressions, numbers: NumberSet, spelling: Spelling) -> _Texts:
         key = (cls, numbers, spelling)
-        known = expressions.cache.get(key)
+        known: _Texts | None = expressions.cache.get(key)
         if known is None:
             known = expressions.cache[key] = _spelled(expressions, numbers, spelling)
-        return known  # type: ignore[no-any-return]
+        return known
 
 
 def _spelled(e: Expressions, numbers: NumberSet, spelling: Spelling) -> _Texts:
@@ -505,8 +505,8 @@ class _Side:
         """Spellings with an exponent, as far as the module's description has them."""
         e = digits.expressions
         if self.is_cone:
-            mantissa = digits.decimals(0, self.low_open, self.high, False)
-            return e.concat([mantissa, _any_exponent(e)])
+            all_of_them = digits.decimals(0, self.low_open, self.high, False)
+            return e.concat([all_of_them, _any_exponent(e)])
         parts = [self._large(digits), self._small(digits)]
         if self._holds_zero():
             zero = e.concat([e.literal(b"0"), digits.zero_fraction])
