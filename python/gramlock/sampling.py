@@ -43,7 +43,8 @@ def sample(
             return bytes(out)
         if steps >= hard_limit:
             raise LimitError("sample_bytes", steps + 1, hard_limit)
-        token = _closing(allowed, first, generator) if late else _weighted(allowed, first, generator)
+        choose = _closing if late else _weighted
+        token = choose(allowed, first, generator)
         matcher.accept_token(token)
         steps += 1
         if token >= first:
