@@ -13,8 +13,9 @@ stands inside. Then, path by path,
    ``e.(X.any & r)``.
 3. the body of a loop is translated by itself if its own pieces decide all its conditions.
 
-A loop whose body looks outside it by a character goes to ``regex_loop.py``. What is left, longer
-look-around out of a loop, intervals that cross, too many paths, goes to ``regex_automaton.py``.
+A loop whose body looks outside it goes to ``regex_loop.py`` if by a character, to
+``regex_far_loop.py`` if further ahead. What is left, intervals that cross, longer look-behind out
+of a loop, too many paths, goes to ``regex_automaton.py``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Final
 
 from gramlock.syntax import charclass as cc
 from gramlock.syntax.regex_expr import Translator
+from gramlock.syntax.regex_far_loop import far_loop_paths
 from gramlock.syntax.regex_loop import loop_paths
 from gramlock.syntax.regex_path import (
     Beyond,
@@ -43,7 +45,8 @@ from gramlock.syntax.regex_tree import Alternation, Concat, Edge, Look, Node, Re
 __all__ = ["compile_asserting"]
 
 MAX_PATHS: Final = 2000
-MAX_UNROLLED: Final = 64
+FEW_COPIES: Final = 4  # of a loop's body: better than anything else
+MANY_COPIES: Final = 64  # better than an automaton
 
 
 @dataclass
@@ -59,6 +62,8 @@ class _Compiler:
 
     def __init__(self, nodes: Sequence[Node], translator: Translator) -> None:
         self.store = translator.store
+        self.translator = translator
+        self.nodes = nodes
         self.pieces = Pieces(nodes, translator)
 
     # -- tree to paths ---------------------------------------------------------------------------
@@ -172,19 +177,50 @@ class _Compiler:
         if all(_takes_nothing(item) for body in bodies for item in body):
             # An iteration that takes no characters: required once, it holds however often.
             return [()] if node.low == 0 else bodies
-        return self._unrolled(bodies, node.low, node.high)
+        return self._unrolled(node, bodies)
 
-    def _unrolled(self, bodies: list[Path], low: int, high: int | None) -> list[Path]:
+    def _unrolled(self, node: Repeat, bodies: list[Path]) -> list[Path]:
         """Return the paths of a repeat whose body looks outside, iteration by iteration."""
+        low, high = node.low, node.high
+        if high is not None and high <= FEW_COPIES and len(bodies) ** high <= MANY_COPIES:
+            return self._copies(bodies, low, high)
+        if all(_takes_one(body) for body in bodies):
+            more = [self._counted(path, max(low, 1), high) for path in self._more(node, bodies)]
+            return more if low else [(), *more]
         if high is None:
-            more = loop_paths(self._iterations(bodies), self.pieces)
-            if low == 0:
-                return [(), *more]
-            return self._product([*([bodies] * (low - 1)), more])
-        if high > MAX_UNROLLED or len(bodies) ** high > MAX_PATHS:
+            more = self._more(node, bodies)
+            return self._product([*([bodies] * (low - 1)), more]) if low else [(), *more]
+        if high > MANY_COPIES or len(bodies) ** high > MAX_PATHS:
             raise Beyond
+        return self._copies(bodies, low, high)
+
+    def _copies(self, bodies: list[Path], low: int, high: int) -> list[Path]:
         copies = range(low, high + 1)
         return [path for count in copies for path in self._product([bodies] * count)]
+
+    def _more(self, node: Repeat, bodies: Sequence[Path]) -> list[Path]:
+        """Return the paths of one iteration or more, however many."""
+        try:
+            return loop_paths(self._iterations(bodies), self.pieces)
+        except Beyond:
+            paths = far_loop_paths(node, self.nodes, self.pieces, self.translator)
+        return paths + [
+            tuple(item for item in body if not isinstance(item, Piece))
+            for body in bodies
+            if all(item.low == 0 for item in body if isinstance(item, Piece))
+        ]
+
+    def _counted(self, path: Path, low: int, high: int | None) -> Path:
+        """Restrict the length of a path's piece: the count of iterations of one character each."""
+        if (low, high) == (1, None):
+            return path
+        count = self.store.repeat(self.translator.set(cc.ALL), low, high)
+        return tuple(
+            replace(item, expr=self.store.intersect([item.expr, count]), low=low, high=high)
+            if isinstance(item, Piece)
+            else item
+            for item in path
+        )
 
     def _iterations(self, bodies: Sequence[Path]) -> list[Resolved]:
         return [one for body in bodies for one in self.resolve(body, True, True)]
@@ -321,6 +357,12 @@ class _Compiler:
                 path = (self.pieces.whole, *path, self.pieces.whole)
             options += [one.piece.expr for one in self.resolve(path, False, False)]
         return self.store.union(options)
+
+
+def _takes_one(body: Path) -> bool:
+    """Tell whether an iteration takes one character, exactly."""
+    pieces = [item for item in body if isinstance(item, Piece)]
+    return len(pieces) == 1 and pieces[0].low == 1 == pieces[0].high
 
 
 def _takes_nothing(item: Item) -> bool:
