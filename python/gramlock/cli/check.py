@@ -130,7 +130,7 @@ def _test_samples(
     """Whether the validator accepts sentences of the grammar."""
     for number in _watched(range(seed, seed + samples), "sampled sentences"):
         findings.samples += 1
-        text = grammar.sample(number)
+        text = grammar.sample(number).decode()
         problem = judge(text) if judge else None
         if problem:
             place = f"seed {number}"
@@ -150,7 +150,7 @@ def _record(grammar: Grammar, seconds: float, findings: Findings) -> dict[str, A
     return {
         "usable": True,
         "compile_milliseconds": round(1000 * seconds, 3),
-        "report": grammar.report.to_dict()["places"],
+        "report": grammar.report.to_dict()["places"] if grammar.report else [],
         "instances": findings.instances,
         "samples": findings.samples,
         "wrong": findings.wrong,
@@ -161,7 +161,7 @@ def _print(file: Path, grammar: Grammar, seconds: float, findings: Findings) -> 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("what became of it", "place", "note"):
         table.add_column(name, overflow="fold")
-    for entry in grammar.report.places:
+    for entry in grammar.report.places if grammar.report else ():
         table.add_row(entry.status, escape("#" + entry.pointer), escape(entry.note))
     if table.row_count:
         out.print(table)

@@ -116,7 +116,8 @@ def _separate_halves(values: Array, heads: int) -> Array:
     """Rows of each head from (a0 b0 a1 b1 …) to (a0 a1 … b0 b1 …)."""
     rows, columns = values.shape
     halves = values.reshape(heads, rows // heads // 2, 2, columns)
-    return halves.swapaxes(1, 2).reshape(rows, columns)
+    apart: Array = halves.swapaxes(1, 2).reshape(rows, columns)
+    return apart
 
 
 def _tokenizer(fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the demo asks for: a refund record, from a customer's message.
+"""What the demo asks for: a refund record, from a customer's data.
 
 The schema has nested objects, an array, an enumeration, number ranges, a pattern and formats. Every
 string is bounded in length and every number in digits, so every sentence of it is finite. The same
@@ -53,7 +53,13 @@ SCHEMA: dict[str, Any] = {
 }
 
 PROMPT = """\
-Write the refund record for this message as JSON.
+Write a refund record in JSON.
 
-Hello, I am Ana Lopez (ana.lopez@example.com). My order ORD-204817 came on 2026-03-14 and \
-two coffee mugs, 12.50 each, were damaged. Please refund the 25.00 that I paid for them."""
+order: ORD-204817
+customer name: Ana Lopez
+customer email: ana.lopez@example.com
+item 1: coffee mug, quantity 2, price 12.50
+item 2: teapot, quantity 1, price 30.00
+reason: damaged
+refund: 55.00
+date: 2026-03-14"""

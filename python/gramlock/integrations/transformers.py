@@ -26,7 +26,7 @@ import math
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -147,15 +147,16 @@ class LogitsProcessor:
         if not self.vocabulary.end_ids:
             raise VocabularyError("no end id is known; pass end_ids or generation_config")
         self._padding = set(self.vocabulary.end_ids) | set(self.vocabulary.special_ids)
-        pads = (pad_token_id, getattr(tokenizer, "pad_token_id", None))
-        pads += (getattr(generation_config, "pad_token_id", None),)
+        sources = (tokenizer, generation_config)
+        pads = [pad_token_id, *(getattr(source, "pad_token_id", None) for source in sources)]
         self._padding |= {pad for pad in pads if isinstance(pad, int)}
         grammars = list(grammar) if isinstance(grammar, list | tuple) else [grammar]
         prefixes = [prefix] if isinstance(prefix, str | bytes) else list(prefix)
         self._starts = self._begin(grammars, prefixes, limits, schema_options)
-        self._ends = np.zeros(-(-self.vocabulary.size // 32), dtype=np.uint32)
-        for end in self.vocabulary.end_ids:
-            self._ends[end >> 5] |= np.uint32(1 << (end & 31))
+        bits = np.zeros(-(-self.vocabulary.size // 32) * 32, dtype=np.uint8)
+        bits[list(self.vocabulary.end_ids)] = 1
+        self._ends = np.packbits(bits, bitorder="little").view(np.int32)
+        self._mask = allocate_token_bitmask(0, 0)
         self.stats = ProcessorStats()
         self.reset()
 
@@ -385,10 +386,12 @@ class LogitsProcessor:
 
     # ---- masks
 
-    def _fill(self, rows: Iterable[_Row], width: int) -> npt.NDArray[np.int32]:
-        """One mask a row, as wide as the scores."""
-        rows = list(rows)
-        mask = allocate_token_bitmask(len(rows), max(width, self.vocabulary.size))
+    def _fill(self, rows: list[_Row], width: int) -> npt.NDArray[np.int32]:
+        """One mask a row, as wide as the scores; the array is used again by the next call."""
+        width = max(width, self.vocabulary.size)
+        if self._mask.shape != (len(rows), -(-width // 32)):
+            self._mask = allocate_token_bitmask(len(rows), width)
+        mask = self._mask
         for index, row in enumerate(rows):
             if row.state == "live":
                 try:
@@ -400,7 +403,7 @@ class LogitsProcessor:
             else:
                 mask[index] = 0
                 if row.state == "ended":
-                    mask[index, : len(self._ends)] = self._ends.view(np.int32)
+                    mask[index, : len(self._ends)] = self._ends
         return mask
 
     def _count(self, rows: list[_Row], clock: list[float]) -> None:
@@ -418,15 +421,16 @@ def _vocabulary(
     """The tokenizer's vocabulary, built once per tokenizer and end ids."""
     if isinstance(tokenizer, Vocabulary):
         return tokenizer
-    ends = getattr(generation_config, "eos_token_id", None)
-    key = (len(tokenizer), str(ends), None if end_ids is None else tuple(end_ids))
-    key += (getattr(tokenizer, "eos_token_id", None),)
-    known = _vocabularies.setdefault(tokenizer, {})
-    if key not in known:
-        known[key] = Vocabulary.from_huggingface(
-            tokenizer, end_ids=end_ids, generation_config=generation_config
-        )
-    return known[key]
+    options = {"end_ids": end_ids, "generation_config": generation_config}
+    try:
+        known = _vocabularies.setdefault(tokenizer, {})
+        size = len(tokenizer)
+    except TypeError:  # a path, or an object without a length
+        return Vocabulary.from_huggingface(tokenizer, **options)
+    ends = (getattr(tokenizer, "eos_token_id", None), str(generation_config), str(end_ids))
+    if (size, ends) not in known:
+        known[size, ends] = Vocabulary.from_huggingface(tokenizer, **options)
+    return known[size, ends]
 
 
 def _forbid(scores: Tensor, mask: npt.NDArray[np.int32]) -> Tensor:
