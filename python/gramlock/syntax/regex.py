@@ -4,7 +4,7 @@
 
     pattern text --regex_parser--> tree --regex_expr--> expression
                  regex_class       regex_tree   regex_context, regex_path   assertions
-                 unicode_sets, charclass        regex_loop, regex_graph     those inside a loop
+                 unicode_sets, charclass        regex_loop, regex_far_loop  those inside a loop
                                                 regex_automaton             all that remains
 
 The language is exact: what ECMA-262 matches is what the expression holds. Back-references, which

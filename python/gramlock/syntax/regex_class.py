@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from gramlock.syntax import charclass as cc
@@ -81,13 +82,16 @@ class ClassValue(NamedTuple):
     strings: frozenset[str] = frozenset()
 
 
-def _universe(mode: Mode) -> Ranges:
-    """Return what a complement is relative to."""
-    return us.folded(cc.ALL) if mode.ignore_case and mode.sets else cc.ALL
+@lru_cache(maxsize=1)
+def _foldings() -> Ranges:
+    return us.folded(cc.ALL)
 
 
 def _negate(members: Ranges, mode: Mode) -> Ranges:
-    return cc.subtract(_universe(mode), members)
+    """Return the complement; among foldings where sets live in folded space."""
+    if mode.ignore_case and mode.sets:
+        return cc.subtract(_foldings(), members)
+    return cc.complement(members)
 
 
 def _fold_sets(members: Ranges, mode: Mode) -> Ranges:

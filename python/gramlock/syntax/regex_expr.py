@@ -100,6 +100,13 @@ def strip_anchors(node: Node) -> tuple[bool, Sequence[Node], bool] | None:
     return start, items, end
 
 
+def _is_run(node: Node) -> bool:
+    """Tell whether *node* is ``.*`` or the like, which any text before or after it swallows."""
+    if not isinstance(node, Repeat) or node.low > 0 or node.high is not None:
+        return False
+    return isinstance(node.items[0], Set)
+
+
 def _anchored(root: Node, translator: Translator, search: bool) -> int | None:
     """Translate a pattern whose assertions are ``^`` first and ``$`` last in an alternative."""
     store, ids = translator.store, translator.ids
@@ -109,7 +116,14 @@ def _anchored(root: Node, translator: Translator, search: bool) -> int | None:
         if parts is None:
             return None
         start, items, end = parts
-        expr = [ids[item.index] for item in items]
+        first, last = 0, len(items)
+        if search and not start:
+            while first < last and _is_run(items[first]):
+                first += 1
+        if search and not end:
+            while first < last and _is_run(items[last - 1]):
+                last -= 1
+        expr = [ids[item.index] for item in items[first:last]]
         if search and not start:
             expr.insert(0, translator.any)
         if search and not end:

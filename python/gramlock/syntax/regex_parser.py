@@ -9,6 +9,7 @@ of them are reported at once. Groups are kept on a stack of our own: no recursio
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -44,8 +45,8 @@ MAX_ASSERT_DEPTH: Final = 100  # nested nodes with an assertion inside: walked b
 MAX_COUNT: Final = 0xFFFFFFFE  # what the core takes as a repeat bound
 
 _RUN = re.compile(r"[^\\^$.*+?()\[{|]+")
-_COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
-_UPPER_ONLY = re.compile(r"\{,\d+\}")
+_COUNT = re.compile(r"\{([0-9]+)(,?)([0-9]*)\}")
+_UPPER_ONLY = re.compile(r"\{,[0-9]+\}")
 _SIMPLE_CLASS = re.compile(r"\[(?:[^\\\[\]]|\\.)*\]", re.DOTALL)
 _NAMED_REFERENCE = re.compile(r"\\k(?:<[^>]*>|\{[^}]*\})?")
 _NAME_OPEN = re.compile(r"\(\?P?<([^>()]*)>")
@@ -447,9 +448,14 @@ def _merged(items: list[Node]) -> list[Node]:
     return merged
 
 
-def _place(pattern: str, offset: int, message: str) -> Place:
-    line = pattern.count("\n", 0, offset) + 1
-    return Place(message, line=line, column=offset - pattern.rfind("\n", 0, offset))
+def _places(pattern: str, problems: list[tuple[int, str]]) -> list[Place]:
+    """Turn offsets into lines and columns."""
+    starts = [0, *(match.end() for match in re.finditer("\n", pattern))]
+    places = []
+    for offset, message in sorted(problems):
+        line = bisect_right(starts, offset)
+        places.append(Place(message, line=line, column=offset - starts[line - 1] + 1))
+    return places
 
 
 @lru_cache(maxsize=64)
@@ -476,7 +482,6 @@ def parse_tree(pattern: str, flags: str) -> tuple[Node, list[Node]]:
         pattern = pattern.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     parser = _Parser(pattern, _mode(flags))
     root = parser.parse()
-    problems = sorted(parser.source.problems)
-    if problems:
-        raise GrammarSyntaxError([_place(pattern, *problem) for problem in problems])
+    if parser.source.problems:
+        raise GrammarSyntaxError(_places(pattern, parser.source.problems))
     return root, parser.nodes
