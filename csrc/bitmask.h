@@ -5,6 +5,15 @@
 
 #include "common.h"
 
+/* Bits set in a word.  Spelled out, since portable builds would call a library for the builtin, and
+ * ranks are taken at every step of a walk. */
+static inline uint32_t glk_popcount(uint64_t word) {
+    word -= (word >> 1) & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + ((word >> 2) & 0x3333333333333333u);
+    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+    return (uint32_t)((word * 0x0101010101010101u) >> 56);
+}
+
 /* ---- token masks: bit (id & 31) of word (id >> 5) ---- */
 static inline size_t glk_mask_words(uint32_t tokens) { return ((size_t)tokens + 31) / 32; }
 static inline void glk_mask_set(uint32_t *mask, uint32_t id) { mask[id >> 5] |= 1u << (id & 31); }
@@ -55,7 +64,7 @@ static inline bool glk_bytes_equal(const glk_bytes *a, const glk_bytes *b) {
 static inline uint32_t glk_bytes_count(const glk_bytes *set) {
     uint32_t count = 0;
     for (int i = 0; i < 4; i++) {
-        count += (uint32_t)__builtin_popcountll(set->word[i]);
+        count += glk_popcount(set->word[i]);
     }
     return count;
 }
@@ -63,10 +72,10 @@ static inline uint32_t glk_bytes_count(const glk_bytes *set) {
 static inline uint32_t glk_bytes_rank(const glk_bytes *set, uint8_t byte) {
     uint32_t rank = 0;
     for (uint32_t i = 0; i < (uint32_t)(byte >> 6); i++) {
-        rank += (uint32_t)__builtin_popcountll(set->word[i]);
+        rank += glk_popcount(set->word[i]);
     }
     uint64_t below = ((uint64_t)1 << (byte & 63)) - 1;
-    return rank + (uint32_t)__builtin_popcountll(set->word[byte >> 6] & below);
+    return rank + glk_popcount(set->word[byte >> 6] & below);
 }
 
 #endif

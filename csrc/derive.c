@@ -144,39 +144,61 @@ glk_status glk_expr_labels(const glk_exprs *self, uint32_t item, glk_vec *labels
 
 /* ------------------------------------------------------------------ byte classes */
 
-/* Splits every class that `set` cuts. */
-static void refine(uint8_t class_of[256], uint32_t *count, const glk_bytes *set) {
-    uint8_t split[256]; /* for a class: 0 unseen, else the new class + 1 of its members in `set` */
-    bool outside[256] = {false};
-    memset(split, 0, sizeof split);
-    for (uint32_t b = 0; b < 256; b++) {
-        if (!glk_bytes_has(set, (uint8_t)b)) {
-            outside[class_of[b]] = true;
+typedef struct partition {
+    uint8_t *class_of;
+    uint32_t *count;
+    uint16_t size[256]; /* bytes in a class */
+} partition;
+
+/* Splits every class that `set` cuts.  A set and its complement cut alike, so the smaller one is
+ * looked at: for a single byte that is one step. */
+static void refine(partition *self, glk_bytes set) {
+    uint8_t members[256];
+    uint16_t inside[256];
+    uint8_t renamed[256];
+    uint32_t found = 0;
+    if (glk_bytes_count(&set) > 128) {
+        for (int i = 0; i < 4; i++) {
+            set.word[i] = ~set.word[i];
         }
     }
-    for (uint32_t b = 0; b < 256; b++) {
-        uint8_t old = class_of[b];
-        if (!glk_bytes_has(set, (uint8_t)b) || !outside[old]) {
-            continue;
+    for (uint32_t word = 0; word < 4; word++) {
+        for (uint64_t bits = set.word[word]; bits != 0; bits &= bits - 1) {
+            members[found++] = (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bits));
         }
-        if (split[old] == 0) {
-            split[old] = (uint8_t)*count; /* never 0: class 0 exists from the start */
-            (*count)++;
+    }
+    for (uint32_t i = 0; i < found; i++) {
+        inside[self->class_of[members[i]]] = 0;
+    }
+    for (uint32_t i = 0; i < found; i++) {
+        inside[self->class_of[members[i]]]++;
+    }
+    for (uint32_t i = 0; i < found; i++) {
+        renamed[self->class_of[members[i]]] = 0; /* class 0 is never a new one */
+    }
+    for (uint32_t i = 0; i < found; i++) {
+        uint8_t old = self->class_of[members[i]];
+        if (renamed[old] == 0) {
+            if (inside[old] == self->size[old]) {
+                continue; /* the whole class: nothing to split */
+            }
+            renamed[old] = (uint8_t)(*self->count)++;
+            self->size[renamed[old]] = inside[old];
+            self->size[old] = (uint16_t)(self->size[old] - inside[old]);
         }
-        class_of[b] = split[old];
+        self->class_of[members[i]] = renamed[old];
     }
 }
 
-static void partition_into(const glk_exprs *self, uint32_t item, uint8_t class_of[256],
-                           uint32_t *count) {
+static void partition_into(const glk_exprs *self, uint32_t item, partition *job) {
     for (;;) {
         const glk_expr *e = glk_expr_at(self, item);
         switch ((glk_expr_kind)e->kind) {
         case GLK_CLASS:
-            refine(class_of, count, &e->first);
+            refine(job, e->first);
             return;
         case GLK_CAT:
-            partition_into(self, e->a, class_of, count);
+            partition_into(self, e->a, job);
             if (!glk_expr_nullable(self, e->a)) {
                 return;
             }
@@ -184,8 +206,8 @@ static void partition_into(const glk_exprs *self, uint32_t item, uint8_t class_o
             continue;
         case GLK_OR:
         case GLK_AND:
-            for (uint32_t i = 0; i < e->b && *count < 256; i++) {
-                partition_into(self, e->list[i], class_of, count);
+            for (uint32_t i = 0; i < e->b && *job->count < 256; i++) {
+                partition_into(self, e->list[i], job);
             }
             return;
         case GLK_NOT:
@@ -202,9 +224,11 @@ static void partition_into(const glk_exprs *self, uint32_t item, uint8_t class_o
 
 void glk_expr_partition(const glk_exprs *self, uint32_t item, uint8_t class_of[256],
                         uint32_t *count) {
+    partition job = {.class_of = class_of, .count = count};
     memset(class_of, 0, 256);
     *count = 1;
-    partition_into(self, item, class_of, count);
+    job.size[0] = 256;
+    partition_into(self, item, &job);
 }
 
 /* ------------------------------------------------------------------ emptiness */

@@ -129,7 +129,7 @@ static inline const glk_moves *glk_config_moves(const glk_epoch *self, uint32_t 
 static inline uint32_t glk_moves_rank(const glk_moves *moves, uint8_t byte) {
     uint64_t below = ((uint64_t)1 << (byte & 63)) - 1;
     return (uint32_t)moves->before[byte >> 6] +
-           (uint32_t)__builtin_popcountll(moves->live.word[byte >> 6] & below);
+           glk_popcount(moves->live.word[byte >> 6] & below);
 }
 
 #endif

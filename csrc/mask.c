@@ -29,18 +29,15 @@ static glk_status target_of(const walk *self, uint32_t config, const glk_moves *
 static glk_status walk_nodes(walk *self, uint32_t begin, uint32_t end, uint32_t depth,
                              uint32_t config, glk_vec *out) {
     const glk_trie_node *nodes = self->trie->nodes;
-    const glk_moves *moves;
-    uint64_t visited = 0;
-    GLK_TRY(glk_vec_reserve(&self->path, self->epoch->longest + 1, self->err));
-    GLK_TRY(glk_vec_reserve(&self->ids, self->epoch->longest + 1, self->err));
     const glk_moves **rows = self->path.data;
     uint32_t *configs = GLK_VEC_U32(&self->ids);
+    uint64_t visited = 0;
     GLK_TRY(glk_parser_moves(self->epoch, config, self->steps, &rows[0], self->err));
     configs[0] = config;
     for (uint32_t i = begin; i < end;) {
         const glk_trie_node *node = &nodes[i];
         uint32_t level = node->depth - depth - 1, next;
-        moves = rows[level];
+        const glk_moves *moves = rows[level];
         visited++;
         if (!glk_bytes_has(&moves->live, node->byte)) {
             i = node->skip;
@@ -70,10 +67,13 @@ static glk_status walk_nodes(walk *self, uint32_t begin, uint32_t end, uint32_t 
     return GLK_OK;
 }
 
-static void open_walk(walk *self, glk_epoch *epoch, uint64_t *steps, glk_error *err) {
+/* Room for a path as deep as the longest token. */
+static glk_status open_walk(walk *self, glk_epoch *epoch, uint64_t *steps, glk_error *err) {
     *self = (walk){.epoch = epoch, .steps = steps, .err = err};
     glk_vec_init(&self->path, NULL, sizeof(const glk_moves *));
     glk_vec_init(&self->ids, NULL, sizeof(uint32_t));
+    GLK_TRY(glk_vec_reserve(&self->path, epoch->longest + 1, err));
+    return glk_vec_reserve(&self->ids, epoch->longest + 1, err);
 }
 
 static void close_walk(walk *self) {
@@ -350,8 +350,10 @@ glk_status glk_mask_build(glk_epoch *self, uint32_t id, uint64_t *steps, const g
         known = far != id ? glk_config_mask(self, far) : NULL;
         if (known == NULL) {
             walk job;
-            open_walk(&job, self, steps, err);
-            glk_status status = config_mask(&job, glk_config_at(self, far), &known);
+            glk_status status = open_walk(&job, self, steps, err);
+            if (status == GLK_OK) {
+                status = config_mask(&job, glk_config_at(self, far), &known);
+            }
             close_walk(&job);
             GLK_TRY(status);
             self->mask_count++;
@@ -383,10 +385,12 @@ glk_status glk_mask_walk(glk_epoch *self, uint32_t id, uint64_t *steps, uint32_t
                          glk_error *err) {
     walk job;
     glk_vec ids;
-    open_walk(&job, self, steps, err);
     glk_vec_init(&ids, NULL, sizeof(uint32_t));
-    job.trie = &self->terminals->vocab->trie;
-    glk_status status = walk_nodes(&job, 1, job.trie->count, 0, id, &ids);
+    glk_status status = open_walk(&job, self, steps, err);
+    if (status == GLK_OK) {
+        job.trie = &self->terminals->vocab->trie;
+        status = walk_nodes(&job, 1, job.trie->count, 0, id, &ids);
+    }
     for (uint32_t i = 0; status == GLK_OK && i < ids.count; i++) {
         glk_mask_set(mask, GLK_VEC_U32(&ids)[i]);
     }

@@ -296,7 +296,7 @@ glk_status glk_parser_moves(glk_epoch *self, uint32_t id, uint64_t *steps, const
     moves->live = live;
     for (uint32_t word = 0; word < 4; word++) {
         moves->before[word] = (uint8_t)before;
-        before += (uint32_t)__builtin_popcountll(live.word[word]);
+        before += glk_popcount(live.word[word]);
     }
     for (uint32_t i = 0; i < count; i++) {
         atomic_init(&moves->target[i], GLK_NONE);

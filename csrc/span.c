@@ -252,7 +252,7 @@ static glk_status set_interior(work *self, uint32_t *dense, glk_tokens *out) {
     uint32_t count = 0;
     size_t words = glk_mask_words(size);
     for (size_t i = 0; i < words; i++) {
-        count += (uint32_t)__builtin_popcount(dense[i]);
+        count += glk_popcount(dense[i]);
     }
     *out = (glk_tokens){0};
     if (count > size / 64) {

@@ -103,7 +103,7 @@ static inline const glk_row *glk_state_row(const glk_terminals *self, uint32_t s
 static inline uint32_t glk_row_target(const glk_row *row, uint8_t byte) {
     uint64_t below = ((uint64_t)1 << (byte & 63)) - 1;
     uint32_t rank = (uint32_t)row->before[byte >> 6] +
-                    (uint32_t)__builtin_popcountll(row->live.word[byte >> 6] & below);
+                    glk_popcount(row->live.word[byte >> 6] & below);
     return atomic_load_explicit(&row->target[rank], memory_order_acquire);
 }
 
