@@ -1,6 +1,6 @@
-/* reach.c -- see reach.h.  Lists everything that can be reached, with one edge per distinct target,
+/* reach.c -- how far the end of a terminal may be; see glk_terminals_worst in terminal.h.  Lists everything that can be reached, with one edge per distinct target,
  * then lowers distances from the accepting states until none changes. */
-#include "reach.h"
+#include "terminal.h"
 
 enum { STATES_AT_MOST = 1500, TOO_MANY = UINT32_MAX - 1 };
 
@@ -97,7 +97,7 @@ static glk_status explore(survey *self, uint32_t state, uint32_t *out) {
     return GLK_OK;
 }
 
-glk_status glk_reach_worst(glk_terminals *self, uint32_t id, uint64_t *steps, uint32_t *out,
+glk_status glk_terminals_worst(glk_terminals *self, uint32_t id, uint64_t *steps, uint32_t *out,
                            glk_error *err) {
     glk_state *state = glk_state_at(self, id);
     if (state->worst == GLK_NONE) {

@@ -1,8 +1,6 @@
 /* terminal.c -- see terminal.h. */
 #include "terminal.h"
 
-#include "reach.h"
-
 /* ------------------------------------------------------------------ registry */
 
 static glk_status add_label_set(glk_terminals *self, const uint32_t *labels, uint32_t count,
@@ -333,7 +331,7 @@ static glk_status find_far_base(glk_terminals *self, glk_state *state, uint64_t 
     }
     GLK_TRY(base_state(self, state, base, steps, &base, err));
     if (base != GLK_NONE && checked) {
-        GLK_TRY(glk_reach_worst(self, base, steps, &worst, err));
+        GLK_TRY(glk_terminals_worst(self, base, steps, &worst, err));
     }
     if (base != GLK_NONE && worst < bound) {
         state->bound = bound - worst;

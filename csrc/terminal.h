@@ -95,6 +95,11 @@ glk_status glk_terminals_build_row(glk_terminals *self, uint32_t state, uint64_t
 glk_status glk_terminals_step(glk_terminals *self, uint32_t state, uint8_t byte, uint64_t *steps,
                               uint32_t *out, glk_error *err);
 
+/* reach.c: the largest, over all states that can be reached from `state`, of the fewest bytes to
+ * acceptance; GLK_UNBOUNDED - 1 if there are too many states to look at.  Kept in the state. */
+glk_status glk_terminals_worst(glk_terminals *self, uint32_t state, uint64_t *steps, uint32_t *out,
+                               glk_error *err);
+
 /* ---- without the lock ---- */
 static inline const glk_row *glk_state_row(const glk_terminals *self, uint32_t state) {
     return atomic_load_explicit(&glk_state_at(self, state)->row, memory_order_acquire);
