@@ -1,5 +1,6 @@
-/* reach.c -- how far the end of a terminal may be; see glk_terminals_worst in terminal.h.  Lists everything that can be reached, with one edge per distinct target,
- * then lowers distances from the accepting states until none changes. */
+/* reach.c -- how far the end of a terminal may be; see glk_terminals_worst in terminal.h.
+ * Lists everything that can be reached, with one edge per distinct target, then lowers distances
+ * from the accepting states until none changes. */
 #include "terminal.h"
 
 enum { STATES_AT_MOST = 1500, TOO_MANY = UINT32_MAX - 1 };

@@ -20,9 +20,9 @@ from .bitmask import (
 )
 from .compiler import Program
 from .errors import (
+    GramlockError,
     GrammarError,
     GrammarSyntaxError,
-    GramlockError,
     InvalidSchemaError,
     LimitError,
     MatcherError,

@@ -194,9 +194,7 @@ class Expressions:
             LimitError: Finding out takes more than the budget of steps.
         """
         cells = _scratch
-        status = lib.glk_exprs_is_empty(
-            self._handle, item, CHECK_STEPS, cells.flag, cells.error
-        )
+        status = lib.glk_exprs_is_empty(self._handle, item, CHECK_STEPS, cells.flag, cells.error)
         if status != _OK:
             _raise(status, cells.error)
         return bool(cells.flag[0])
@@ -311,9 +309,7 @@ class GrammarBuilder:
         flat = [(key, value, int(required)) for key, value, required in members]
         others = [(key, value, 0) for key, value in free]
         kind = lib.GLK_ORDER_ANY if order == "any" else lib.GLK_ORDER_DECLARED
-        return self._call(
-            lib.glk_grammar_object, gap, flat, len(flat), others, len(others), kind
-        )
+        return self._call(lib.glk_grammar_object, gap, flat, len(flat), others, len(others), kind)
 
     def rule(self) -> int:
         """A node to be referred to before :meth:`define` gives it its body."""
@@ -381,9 +377,7 @@ class ProgramHandle:
     ) -> None:
         out, error = ffi.new("glk_program **"), _scratch.error
         budget = ffi.new("glk_limits *", (limits.program_bytes, limits.steps))
-        status = lib.glk_program_new(
-            vocabulary._handle, grammar._handle, budget, out, error
-        )
+        status = lib.glk_program_new(vocabulary._handle, grammar._handle, budget, out, error)
         if status != _OK:
             _raise(status, error)
         self._handle = ffi.gc(out[0], lib.glk_program_release)
@@ -445,9 +439,7 @@ class MatcherHandle:
     def accept_bytes(self, data: bytes) -> bool:
         """The same for text, as one step."""
         text = ffi.from_buffer("uint8_t[]", data)
-        status = lib.glk_matcher_accept_bytes(
-            self.handle, text, len(data), self._flag, self._error
-        )
+        status = lib.glk_matcher_accept_bytes(self.handle, text, len(data), self._flag, self._error)
         if status != _OK:
             _raise(status, self._error)
         return bool(self._flag[0])
@@ -506,9 +498,7 @@ class MatcherHandle:
     def fill_by_walk(self, mask: Any, row: int) -> None:
         """The same by the general walk; what tests compare with."""
         self._attach(mask, row)
-        status = lib.glk_matcher_fill_by_walk(
-            self.handle, self._target, self._words, self._error
-        )
+        status = lib.glk_matcher_fill_by_walk(self.handle, self._target, self._words, self._error)
         if status != _OK:
             _raise(status, self._error)
 
@@ -586,9 +576,7 @@ _DTYPES = {
 }
 
 
-def apply_bitmask(
-    logits: int, dtype: str, rows: int, columns: int, stride: int, mask: Any
-) -> None:
+def apply_bitmask(logits: int, dtype: str, rows: int, columns: int, stride: int, mask: Any) -> None:
     """Sets logits to −inf where the mask's bit is clear; *logits* is an address, strides in items.
 
     Raises:

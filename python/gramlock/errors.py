@@ -4,7 +4,7 @@
 
     GramlockError
     ├── GrammarError                  a grammar that cannot be used; lists every place
-    │   ├── InvalidSchemaError        not a JSON Schema (a ``type`` that is no type, a dangling ``$ref``)
+    │   ├── InvalidSchemaError        not a JSON Schema (an unknown ``type``, a dangling ``$ref``)
     │   ├── UnsupportedSchemaError    a JSON Schema keyword that this version does not enforce
     │   ├── UnsatisfiableError        nothing can satisfy it
     │   └── GrammarSyntaxError        text that does not parse (line and column)
@@ -105,7 +105,8 @@ class LimitError(GramlockError):
     """A budget was passed.
 
     Attributes:
-        budget: Name of the budget, as in :class:`gramlock.Limits`.
+        budget: Name of the budget: a field of :class:`gramlock.Limits`, or a fixed one such as
+            ``pattern_states`` (docs/architecture.md lists them).
         asked: How much was wanted.
         limit: How much the budget allows.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import numpy.typing as npt
 
 from ._core import MatcherHandle
 from .errors import LimitError
@@ -16,7 +17,7 @@ from .errors import LimitError
 __all__ = ["sample"]
 
 #: Bytes in the order in which they tend to finish a text.
-_CLOSING = b"\"}]):,0123456789nulltruefalse"
+_CLOSING = b'"}]):,0123456789nulltruefalse'
 _RANK = {byte: rank for rank, byte in reversed(list(enumerate(_CLOSING)))}
 _RANK |= dict.fromkeys(b"0123456789", _RANK[ord("0")])  # always the same one may never end
 _STOP_SHARE = 0.25
@@ -37,9 +38,7 @@ def sample(
         late = len(out) >= soft_limit
         matcher.fill(mask, 0)
         allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-        if matcher.can_end() and (
-            not len(allowed) or late or generator.random() < _STOP_SHARE
-        ):
+        if matcher.can_end() and (not len(allowed) or late or generator.random() < _STOP_SHARE):
             return bytes(out)
         if steps >= hard_limit:
             raise LimitError("sample_bytes", steps + 1, hard_limit)
@@ -51,7 +50,7 @@ def sample(
             out.append(token - first)
 
 
-def _weighted(allowed: np.ndarray, first: int, generator: random.Random) -> int:
+def _weighted(allowed: npt.NDArray[np.intp], first: int, generator: random.Random) -> int:
     """One of the allowed tokens, printable ASCII more often than the rest, escapes seldom."""
     kinds: dict[str, list[int]] = {"ascii": [], "other": [], "escape": []}
     for token in allowed.tolist():
@@ -64,8 +63,8 @@ def _weighted(allowed: np.ndarray, first: int, generator: random.Random) -> int:
     return generator.choice(kinds[name])
 
 
-def _closing(allowed: np.ndarray, first: int, generator: random.Random) -> int:
+def _closing(allowed: npt.NDArray[np.intp], first: int, generator: random.Random) -> int:
     """One of the allowed tokens that most likely bring the end nearer."""
     ranks = {token: _RANK.get(token - first, 99) for token in allowed.tolist()}
     best = min(ranks.values())
-    return generator.choice([token for token, rank in ranks.items() if rank == best])
+    return int(generator.choice([token for token, rank in ranks.items() if rank == best]))

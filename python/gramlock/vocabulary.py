@@ -86,7 +86,9 @@ class Vocabulary:
         )
 
     @classmethod
-    def from_huggingface(cls, tokenizer: Any, *, max_bytes: int = _BUDGET, **options: Any) -> Vocabulary:
+    def from_huggingface(
+        cls, tokenizer: Any, *, max_bytes: int = _BUDGET, **options: Any
+    ) -> Vocabulary:
         """From a transformers or ``tokenizers`` tokenizer, a model folder or a ``tokenizer.json``.
 
         Args:
@@ -103,7 +105,9 @@ class Vocabulary:
         return cls(read_huggingface(tokenizer, **options), max_bytes=max_bytes)
 
     @classmethod
-    def from_tiktoken(cls, encoding: Any, *, max_bytes: int = _BUDGET, **options: Any) -> Vocabulary:
+    def from_tiktoken(
+        cls, encoding: Any, *, max_bytes: int = _BUDGET, **options: Any
+    ) -> Vocabulary:
         """From a tiktoken encoding, a rank file or dictionary, or Mistral's ``tekken.json``.
 
         See :func:`gramlock.tokenizers.from_tiktoken` for the options.
@@ -111,7 +115,9 @@ class Vocabulary:
         return cls(read_tiktoken(encoding, **options), max_bytes=max_bytes)
 
     @classmethod
-    def from_sentencepiece(cls, model: Any, *, max_bytes: int = _BUDGET, **options: Any) -> Vocabulary:
+    def from_sentencepiece(
+        cls, model: Any, *, max_bytes: int = _BUDGET, **options: Any
+    ) -> Vocabulary:
         """From a SentencePiece ``.model`` file or processor.
 
         See :func:`gramlock.tokenizers.from_sentencepiece` for the options.
