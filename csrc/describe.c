@@ -270,6 +270,27 @@ uint64_t glk_grammar_fingerprint(const glk_grammar *self) {
     return status == GLK_OK ? hash : 0;
 }
 
+glk_status glk_grammar_bytes(const glk_grammar *self, uint64_t *bits, glk_error *err) {
+    reach state;
+    glk_bytes used = {{0}};
+    uint64_t hash = 0;
+    reach_init(&state, self);
+    glk_status status = fingerprint(&state, &hash); /* visits everything */
+    for (uint32_t i = 0; status == GLK_OK && i < state.exprs.ids.count; i++) {
+        uint32_t id = GLK_VEC_U32(&state.exprs.ids)[i];
+        glk_expr expr = read_expr(&state, id);
+        if (expr.kind == GLK_CLASS || id == GLK_EXPR_ANY) {
+            used = glk_bytes_or(used, expr.first);
+        }
+    }
+    reach_free(&state);
+    if (status != GLK_OK) {
+        return glk_fail(err, status, "out of memory");
+    }
+    memcpy(bits, &used, sizeof used);
+    return GLK_OK;
+}
+
 /* ---- dump ---- */
 
 static void print_quoted(glk_text *text, const char *word) {

@@ -140,8 +140,10 @@ glk_status glk_grammar_define(glk_grammar *self, uint32_t rule, uint32_t body, g
 glk_status glk_grammar_set_root(glk_grammar *self, uint32_t node, glk_error *err);
 /* 64-bit content hash of what the root reaches, whatever the ids; 0 if memory runs out. */
 uint64_t glk_grammar_fingerprint(const glk_grammar *self);
-/* The grammar as JSON text (for people, tests and the oracle); *needed counts without the final NUL.  Call with
- * capacity 0 to learn the size. */
+/* The bytes that occur in its texts, as a set of 256 bits. */
+glk_status glk_grammar_bytes(const glk_grammar *self, uint64_t *bits, glk_error *err);
+/* The grammar as JSON text (for people, tests and the oracle); *needed counts without the final NUL.
+ * Call with capacity 0 to learn the size. */
 glk_status glk_grammar_dump(const glk_grammar *self, char *buffer, size_t capacity, size_t *needed,
                             glk_error *err);
 

@@ -93,6 +93,11 @@ def _text(call: Callable[..., int], handle: Any) -> str:
     return str(ffi.string(buffer).decode("utf-8"))
 
 
+def _members(bits: Any) -> frozenset[int]:
+    """A set of bytes out of four 64-bit words."""
+    return frozenset(b for b in range(256) if bits[b >> 6] >> (b & 63) & 1)
+
+
 class Expressions:
     """A store of hash-consed regular expressions over bytes; an expression is an ``int``.
 
@@ -231,6 +236,14 @@ class GrammarHandle:
         self.tokens_below = tokens_below
         self.fingerprint: int = int(lib.glk_grammar_fingerprint(handle))
 
+    def bytes_used(self) -> frozenset[int]:
+        """The bytes that occur in its texts."""
+        bits, error = ffi.new("uint64_t[4]"), _scratch.error
+        status = lib.glk_grammar_bytes(self._handle, bits, error)
+        if status != _OK:
+            _raise(status, error)
+        return _members(bits)
+
     def dump(self) -> dict[str, Any]:
         """The grammar as data: ``root``, and ``nodes`` and ``exprs`` by id."""
         data: dict[str, Any] = json.loads(_text(lib.glk_grammar_dump, self._handle))
@@ -360,7 +373,7 @@ class VocabularyHandle:
         """The bytes that have a token of their own."""
         bits = ffi.new("uint64_t[4]")
         lib.glk_vocab_reachable(self._handle, bits)
-        return frozenset(b for b in range(256) if bits[b >> 6] >> (b & 63) & 1)
+        return _members(bits)
 
     def stats(self) -> dict[str, int]:
         """Memory in bytes, states, trie nodes, length of the longest token in bytes."""

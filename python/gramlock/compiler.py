@@ -17,10 +17,19 @@ class Program:
 
     Attributes:
         grammar: What was compiled.
+        missing_bytes: Bytes that occur in the grammar's texts but have no token of their own in
+            the vocabulary: texts that need one are cut from the language. Empty for most
+            vocabularies.
     """
 
-    def __init__(self, grammar: Grammar, handle: ProgramHandle) -> None:
+    def __init__(
+        self,
+        grammar: Grammar,
+        handle: ProgramHandle,
+        missing_bytes: frozenset[int] = frozenset(),
+    ) -> None:
         self.grammar = grammar
+        self.missing_bytes = missing_bytes
         self._handle = handle
 
     def matcher(self) -> Matcher:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ._core import ProgramHandle, VocabularyHandle
 from .compiler import Program
@@ -20,7 +21,17 @@ from .tokenizers import from_tiktoken as read_tiktoken
 __all__ = ["Vocabulary"]
 
 _BUDGET = 512 << 20
-_KEPT_PROGRAMS = 64
+_KEPT = 64
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+def _keep(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Keeps the newest few."""
+    kept[key] = value
+    while len(kept) > _KEPT:
+        kept.popitem(last=False)
 
 
 class Vocabulary:
@@ -45,6 +56,7 @@ class Vocabulary:
         self.missing_bytes = frozenset(range(256)) - self._handle.reachable()
         self._lock = threading.Lock()
         self._programs: OrderedDict[tuple[int, Limits], Program] = OrderedDict()
+        self._grammars: OrderedDict[tuple[str, Limits | None], Grammar] = OrderedDict()
 
     @classmethod
     def from_tokens(
@@ -133,7 +145,8 @@ class Vocabulary:
     ) -> Program:
         """Compile a grammar, or a JSON Schema with its options, for this vocabulary.
 
-        Programs are kept, so compiling an equal grammar again is a look-up.
+        The newest programs are kept, so compiling the same grammar, or an equal schema, again is a
+        look-up.
 
         Args:
             grammar: A grammar or a schema.
@@ -146,22 +159,39 @@ class Vocabulary:
             LimitError: A budget was passed.
         """
         if not isinstance(grammar, Grammar):
-            grammar = Grammar.from_json_schema(grammar, limits=limits, **options)
+            grammar = self._grammar(grammar, limits, options)
         elif options:
             raise TypeError("schema options belong to a schema, not to a finished grammar")
         limits = limits or grammar.limits
-        key = (grammar.fingerprint, limits)
+        key = (id(grammar), limits)  # the program keeps its grammar, so the id stays its own
         with self._lock:
             known = self._programs.get(key)
             if known is not None:
                 self._programs.move_to_end(key)
                 return known
-        program = Program(grammar, self._compile(grammar, limits))
+        missing = self.missing_bytes
+        if missing:
+            missing &= grammar._handle.bytes_used()
+        program = Program(grammar, self._compile(grammar, limits), missing)
         with self._lock:
-            self._programs[key] = program
-            while len(self._programs) > _KEPT_PROGRAMS:
-                self._programs.popitem(last=False)
+            _keep(self._programs, key, program)
         return program
+
+    def _grammar(
+        self, schema: Mapping[str, Any] | bool, limits: Limits | None, options: dict[str, Any]
+    ) -> Grammar:
+        """The grammar of a schema; equal schemas with equal options share one."""
+        try:
+            key = json.dumps([schema, options])
+        except (TypeError, ValueError, RecursionError):
+            return Grammar.from_json_schema(schema, limits=limits, **options)
+        with self._lock:
+            known = self._grammars.get((key, limits))
+        if known is None:
+            known = Grammar.from_json_schema(schema, limits=limits, **options)
+            with self._lock:
+                _keep(self._grammars, (key, limits), known)
+        return known
 
     def _compile(self, grammar: Grammar, limits: Limits) -> ProgramHandle:
         try:
