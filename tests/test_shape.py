@@ -41,8 +41,8 @@ PYTHON_ORDER = [
     "_core",
     "syntax",
     "schema",
-    "tokenizers",
     "sampling",
+    "tokenizers",
     "grammar",
     "matcher",
     "bitmask",
@@ -54,7 +54,7 @@ PYTHON_ORDER = [
     "__init__",
 ]
 FRONT_ENDS = {"syntax", "schema"}
-FRONT_END_IMPORTS = {"errors", "_core", "syntax", "schema"}
+FRONT_END_IMPORTS = {"errors", "limits", "_core", "syntax", "schema"}
 OPTIONAL = {"gguf", "jsonschema", "mcp", "rich", "sentencepiece", "tiktoken", "tokenizers"}
 OPTIONAL |= {"torch", "transformers", "typer"}
 
