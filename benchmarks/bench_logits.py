@@ -23,7 +23,7 @@ def make_logits(dtype: str, rows: int) -> Any:
 @pytest.mark.parametrize("share", [0.001, 0.5, 0.999])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_apply(benchmark: Any, dtype: str, share: float, rows: int) -> None:
-    benchmark.group = f"minus infinity, {SIZE:,} ids, {rows} rows"
+    benchmark.group = f"minus infinity, {SIZE:,} ids, {rows} row{'s' * (rows > 1)}"
     logits = make_logits(dtype, rows)
     bitmask = gramlock.allocate_token_bitmask(rows, SIZE)
     allowed = np.random.default_rng(3).random((rows, bitmask.shape[1] * 32)) < share

@@ -82,6 +82,8 @@ def table(rows: list[Row]) -> str:
 def main(arguments: list[str]) -> None:
     raw = measure(arguments)
     rows = [condense(benchmark) for benchmark in raw["benchmarks"]]
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    rows.sort(key=lambda row: groups.index(row["group"]))
     print(table(rows))
     now = datetime.datetime.now(datetime.timezone.utc)
     record = {
