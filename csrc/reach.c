@@ -55,6 +55,16 @@ static glk_status list_targets(survey *self, uint32_t from) {
     return GLK_OK;
 }
 
+/* What holds for all states in reach of one holds for all in reach of these. */
+static void keep_worst(survey *self, uint32_t worst) {
+    for (uint32_t i = 0; i < self->states.count; i++) {
+        glk_state *state = glk_state_at(self->terminals, GLK_VEC_U32(&self->states)[i]);
+        if (state->worst == GLK_NONE || state->worst > worst) {
+            state->worst = worst;
+        }
+    }
+}
+
 /* distance = 1 + the least distance of a successor, 0 where the state accepts. */
 static uint32_t settle(const survey *self, uint32_t *distance) {
     const edge *edges = self->edges.data;
@@ -108,6 +118,9 @@ glk_status glk_terminals_worst(glk_terminals *self, uint32_t id, uint64_t *steps
         glk_index_init(&job.index, NULL);
         uint32_t worst = 0;
         glk_status status = explore(&job, id, &worst);
+        if (status == GLK_OK && worst < TOO_MANY) {
+            keep_worst(&job, worst);
+        }
         glk_vec_free(&job.states);
         glk_vec_free(&job.edges);
         glk_index_free(&job.index);

@@ -301,6 +301,21 @@ static bool within_bound(const glk_state *state, const glk_trie_node *node) {
     return state->differs == NULL && (uint32_t)node->depth + node->height <= state->bound;
 }
 
+/* The same from further down: the state reached has the base's state as its own far base.  Tokens that
+ * spend little of a count (one word out of fifty) meet this long before their length is used up. */
+static glk_status agree_below(work *self, const glk_trie_node *node, uint32_t one, uint32_t two,
+                              bool *out) {
+    const glk_row *row;
+    *out = one == two;
+    if (*out || one == GLK_NONE || two == GLK_NONE) {
+        return GLK_OK;
+    }
+    GLK_TRY(row_of(self, one, &row)); /* finds the base as well */
+    const glk_state *state = glk_state_at(self->terminals, one);
+    *out = state->base == two && state->differs == NULL && node->height <= state->bound;
+    return GLK_OK;
+}
+
 /* The tokens [begin, end) may fare differently; *many = true once they are too many. */
 static glk_status move_range(work *self, uint32_t begin, uint32_t end, bool *many) {
     if (self->moved.count + (end - begin) > DIFFER_AT_MOST) {
@@ -338,7 +353,7 @@ static glk_status walk_difference(work *self, const glk_state *state, uint32_t b
         const glk_trie_node *node = &trie->nodes[i];
         uint32_t *ones = GLK_VEC_U32(&self->ones), *twos = GLK_VEC_U32(&self->twos);
         uint32_t one, two;
-        bool deeper;
+        bool deeper, alike;
         if (within_bound(state, node)) {
             i = node->skip;
             continue;
@@ -346,7 +361,8 @@ static glk_status walk_difference(work *self, const glk_state *state, uint32_t b
         GLK_TRY(count_steps(self, 1));
         GLK_TRY(step(self, ones[node->depth - 1], node->byte, &one));
         GLK_TRY(step(self, twos[node->depth - 1], node->byte, &two));
-        if (one == two) {
+        GLK_TRY(agree_below(self, node, one, two, &alike));
+        if (alike) {
             i = node->skip;
             continue;
         }

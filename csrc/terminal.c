@@ -314,8 +314,8 @@ static glk_status find_few_bytes_base(glk_terminals *self, glk_state *state, uin
 }
 
 enum {
-    REACH_FAR = 48, /* repeats worth lifting alone, so that nearer ones stay exact in the base */
-    REACH_NEAR = 8  /* ... and all the others */
+    REACH_FAR = 16, /* repeats that are lifted alone, so that nearer ones stay exact in the base */
+    REACH_NEAR = 8  /* ... and those that are lifted where there is no farther one */
 };
 
 /* A far base, if the state can surely finish whenever the base can, one byte on. */

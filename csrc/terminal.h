@@ -42,8 +42,8 @@ typedef struct glk_state {
     uint32_t labels;                       /* id of the label set with which it accepts */
     uint32_t base;                         /* a simpler state, see above, or GLK_NONE */
     uint32_t bound;                        /* far base: bytes within which both do alike */
-    uint32_t worst;                        /* longest shortest way to finish from any state that
-                                              can be reached; GLK_NONE: not known yet */
+    uint32_t worst;                        /* at least the longest shortest way to finish from any
+                                              state in reach; GLK_NONE: not known yet */
     const glk_bytes *differs;              /* few-bytes base: the bytes; far base: NULL */
     _Atomic(glk_row *) row;                /* NULL until built */
     _Atomic(const struct glk_span *) span; /* NULL until built */
@@ -95,8 +95,9 @@ glk_status glk_terminals_build_row(glk_terminals *self, uint32_t state, uint64_t
 glk_status glk_terminals_step(glk_terminals *self, uint32_t state, uint8_t byte, uint64_t *steps,
                               uint32_t *out, glk_error *err);
 
-/* reach.c: the largest, over all states that can be reached from `state`, of the fewest bytes to
- * acceptance; GLK_UNBOUNDED - 1 if there are too many states to look at.  Kept in the state. */
+/* reach.c: no less than the largest, over all states that can be reached from `state`, of the fewest
+ * bytes to acceptance; GLK_UNBOUNDED - 1 if there are too many states to look at.  Kept in the
+ * states. */
 glk_status glk_terminals_worst(glk_terminals *self, uint32_t state, uint64_t *steps, uint32_t *out,
                                glk_error *err);
 

@@ -122,7 +122,7 @@ class Expressions:
         self._handle = ffi.gc(out[0], lib.glk_exprs_release)
 
     @property
-    def bytes(self) -> int:
+    def bytes_held(self) -> int:
         """Memory held, in bytes."""
         return int(lib.glk_exprs_bytes(self._handle))
 
@@ -217,7 +217,7 @@ def expressions() -> Expressions:
     """
     global _shared
     with _shared_lock:
-        if _shared is None or _shared.bytes > _shared.max_bytes // 2:
+        if _shared is None or _shared.bytes_held > _shared.max_bytes // 2:
             _shared = Expressions()
         return _shared
 
