@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import random
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from gramlock.integrations.lineage import Lineage  # noqa: E402
+from gramlock.integrations.lineage import Lineage, Step  # noqa: E402
 
 
 def follow(lineage: Lineage, ids: list[list[int]], groups: list[int] | None = None) -> list[int]:
-    rows = torch.tensor(ids)
-    return lineage.follow(rows, groups or [0] * len(ids), torch.zeros(len(ids))).parent
+    """The parents, found both ways."""
+    rows, scores = torch.tensor(ids), torch.zeros((len(ids), 3))
+    groups = groups or [0] * len(ids)
+    found = lineage.follow(rows, groups, scores)
+    assert on_device(lineage, rows, groups, scores) == found
+    return found.parent
+
+
+def on_device(lineage: Lineage, rows: Any, groups: list[int], scores: Any) -> Step:
+    """What tensor operations find; they run on the CPU as well."""
+    known = lineage._ids
+    usable = known is not None and 0 < rows.shape[1] <= known.shape[1] + 1
+    banned = scores.amin(-1) == -math.inf
+    return lineage._on_device(known if usable else None, rows, groups, banned)
 
 
 def remembering(ids: list[list[int]], groups: list[int] | None = None) -> Lineage:
@@ -54,11 +68,15 @@ def test_what_is_remembered_is_a_copy() -> None:
     assert follow(lineage, [[1, 2, 3]]) == [0]
 
 
-def test_newest_ids_and_flags_travel_along() -> None:
-    step = Lineage().follow(torch.tensor([[1, 2], [3, 4]]), [0, 0], torch.tensor([True, False]))
-    assert (step.last, step.parent, step.flag) == ([2, 4], [-1, -1], [1, 0])
-    step = Lineage().follow(torch.zeros((2, 0), dtype=torch.long), [0, 0], torch.zeros(2))
-    assert (step.last, step.parent) == ([-1, -1], [-1, -1])
+def test_newest_ids_and_banned_scores() -> None:
+    scores = torch.tensor([[0.0, -math.inf], [0.0, 1.0]])
+    for rows, last in (
+        (torch.tensor([[1, 2], [3, 4]]), [2, 4]),
+        (torch.zeros((2, 0), dtype=torch.long), [-1, -1]),
+    ):
+        step = Lineage().follow(rows, [0, 0], scores)
+        assert (step.last, step.parent, step.banned) == (last, [-1, -1], [True, False])
+        assert on_device(Lineage(), rows, [0, 0], scores) == step
 
 
 def test_twins() -> None:
@@ -90,4 +108,6 @@ def test_long_rows() -> None:
     lineage.remember(ids, [0] * 4)
     order = [2, 0, 3, 3]
     longer = torch.cat([ids[order], torch.tensor([[1], [2], [3], [4]])], 1)
-    assert lineage.follow(longer, [0] * 4, torch.zeros(4)).parent == order
+    found = lineage.follow(longer, [0] * 4, torch.zeros((4, 1)))
+    assert found.parent == order
+    assert on_device(lineage, longer, [0] * 4, torch.zeros((4, 1))) == found

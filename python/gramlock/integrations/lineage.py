@@ -11,15 +11,17 @@ nothing here counts calls. A row's past is found by comparing ids::
                              row      5 5            anything else: a new prompt
 
 The first three are one case, *all ids but the last are the beginning of a known row*, and the rest
-is a new prompt. Candidates are found by a hash of the beginning and then compared id by id.
+is a new prompt. On the CPU rows are compared as bytes; on an accelerator candidates are found by a
+hash of the beginning, then compared id by id, and the answers of all rows travel in one copy.
 
-Cost: a handful of tensor operations over the batch on the device where the ids are, and one copy
-of four numbers a row to the host, whatever the length. Owner: one logits processor.
+Cost: comparisons of whole rows, in one operation whatever their length; on an accelerator a handful
+of tensor operations and one copy of four numbers a row. Owner: one logits processor.
 Tested by test_lineage.py.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,12 +43,12 @@ class Step:
     Attributes:
         last: By row, the newest id; -1 where the rows are empty.
         parent: By row, the known row whose beginning all ids but the newest are; -1 for none.
-        flag: By row, the caller's own number (see :meth:`Lineage.follow`).
+        banned: By row, whether some score is minus infinity.
     """
 
     last: list[int]
     parent: list[int]
-    flag: list[int]
+    banned: list[bool]
 
 
 class Lineage:
@@ -59,36 +61,37 @@ class Lineage:
             raise MissingDependencyError("torch", "hf") from error
         self._torch: Any = torch
         self._weights: dict[Any, Tensor] = {}
-        self._ids: Tensor | None = None
-        self._groups: Tensor | None = None
+        self.forget()
 
     def forget(self) -> None:
         """Know no rows."""
-        self._ids = self._groups = None
+        self._ids: Tensor | None = None
+        self._groups: list[int] = []
 
-    def follow(self, ids: Tensor, groups: list[int], flags: Tensor) -> Step:
+    def remember(self, ids: Tensor, groups: list[int]) -> None:
+        """Make these the known rows. They are copied: callers reuse their buffers."""
+        self._ids, self._groups = ids.clone(), groups
+
+    def follow(self, ids: Tensor, groups: list[int], scores: Tensor) -> Step:
         """Find where each row comes from. Nothing is remembered until :meth:`remember`.
 
         Args:
             ids: The rows, ``(batch, length)``, on any device.
             groups: By row, a number that a known row must share; rows of different groups are
                 strangers even if their ids are equal.
-            flags: By row, one integer or boolean on the same device, which travels to the host
-                in the same copy.
+            scores: Scores of the next ids, on the same device.
         """
-        batch, length = ids.shape
-        last = ids[:, -1] if length else ids.new_full((batch,), -1)
-        parent = self._parents(ids, groups)
-        if parent is None:
-            parent = last.new_full((batch,), -1)
-        packed = self._torch.stack([last.long(), parent.long(), flags.long()])
-        rows = packed.cpu().tolist()
-        return Step(*rows)
-
-    def remember(self, ids: Tensor, groups: list[int]) -> None:
-        """Make these the known rows. They are copied: callers reuse their buffers."""
-        self._ids = ids.clone()
-        self._groups = self._torch.tensor(groups, device=ids.device)
+        known, length = self._ids, ids.shape[1]
+        if known is not None and (
+            known.device != ids.device or not 0 < length <= known.shape[1] + 1
+        ):
+            known = None
+        lowest = scores.amin(-1)
+        if ids.device.type == "cpu":
+            last = ids[:, -1].tolist() if length else [-1] * len(ids)
+            parent = self._on_host(known, ids, groups)
+            return Step(last, parent, [value == -math.inf for value in lowest.tolist()])
+        return self._on_device(known, ids, groups, lowest == -math.inf)
 
     def twins(self, ids: Tensor) -> list[int]:
         """By row, the first row with the same ids (one copy to the host)."""
@@ -97,25 +100,42 @@ class Lineage:
         found: list[int] = equal.argmax(1).cpu().tolist()
         return found
 
-    def _parents(self, ids: Tensor, groups: list[int]) -> Tensor | None:
-        """By row, the index of a known row to go on from, or -1, on the device of *ids*."""
-        known, known_groups = self._ids, self._groups
-        length = ids.shape[1]
-        if known is None or known_groups is None or known.device != ids.device:
-            return None
-        if not 0 < length <= known.shape[1] + 1:
-            return None
-        torch, count = self._torch, length - 1
-        if len(ids) == len(known) == 1:
-            return (ids[:, :count] == known[:, :count]).all(1).long() - 1
-        own_groups = torch.tensor(groups, device=ids.device)
-        equal = self._hash(ids, count)[:, None] == self._hash(known, count)[None, :]
-        score = (equal & (own_groups[:, None] == known_groups[None, :])).int()
-        score.diagonal().mul_(2)  # the row's own place first: nothing has to be copied then
-        parent = score.argmax(1)
-        same = (ids[:, :count] == known[parent, :count]).all(1)
-        same &= own_groups == known_groups[parent]
-        return torch.where(same, parent, -1)
+    def _on_host(self, known: Tensor | None, ids: Tensor, groups: list[int]) -> list[int]:
+        """By row, the known row to go on from, its own place first; -1 for none."""
+        if known is None:
+            return [-1] * len(ids)
+        begin, known_begin = ids[:, :-1], known[:, : ids.shape[1] - 1]
+        if groups == self._groups and self._torch.equal(begin, known_begin):
+            return list(range(len(ids)))
+        texts = [row.tobytes() for row in begin.numpy()]
+        known_texts = [row.tobytes() for row in known_begin.numpy()]
+        known_pairs = list(zip(self._groups, known_texts, strict=True))
+        first = {pair: index for index, pair in reversed(list(enumerate(known_pairs)))}
+        return [
+            index if known_pairs[index : index + 1] == [pair] else first.get(pair, -1)
+            for index, pair in enumerate(zip(groups, texts, strict=True))
+        ]
+
+    def _on_device(
+        self, known: Tensor | None, ids: Tensor, groups: list[int], banned: Tensor
+    ) -> Step:
+        """The same by tensor operations where the ids are, and one copy."""
+        torch = self._torch
+        last = ids[:, -1] if ids.shape[1] else ids.new_full((len(ids),), -1)
+        parent = last.new_full((len(ids),), -1)
+        if known is not None:
+            count = ids.shape[1] - 1
+            own_groups = torch.tensor(groups, device=ids.device)
+            known_groups = torch.tensor(self._groups, device=ids.device)
+            equal = self._hash(ids, count)[:, None] == self._hash(known, count)[None, :]
+            score = (equal & (own_groups[:, None] == known_groups[None, :])).int()
+            score.diagonal().mul_(2)  # the row's own place first: nothing has to be copied then
+            found = score.argmax(1)
+            same = (ids[:, :count] == known[found, :count]).all(1)
+            same &= own_groups == known_groups[found]
+            parent = torch.where(same, found, parent)
+        packed = torch.stack([last.long(), parent.long(), banned.long()]).cpu().tolist()
+        return Step(packed[0], packed[1], [bool(flag) for flag in packed[2]])
 
     def _hash(self, ids: Tensor, count: int) -> Tensor:
         """By row, a hash of the first *count* ids."""

@@ -188,8 +188,7 @@ class LogitsProcessor:
             )
         clock = [time.perf_counter()]
         groups = self._groups(len(input_ids))
-        banned = scores.amin(-1) == -math.inf
-        step = self._lineage.follow(input_ids, groups, banned)
+        step = self._lineage.follow(input_ids, groups, scores)
         clock.append(time.perf_counter())
         accepted: list[Matcher] = []
         try:
@@ -197,7 +196,7 @@ class LogitsProcessor:
             mask = self._fill(rows, scores.shape[1])
             clock.append(time.perf_counter())
             result = _forbid(scores, mask)
-            if any(step.flag):
+            if any(step.banned):
                 self._check_choice(rows, result, mask)
         except BaseException:
             for matcher in accepted:
@@ -268,7 +267,7 @@ class LogitsProcessor:
         leaders = [-1] * len(rows)
         if len(new) == len(rows):
             self._filler = None
-            leaders = self._leaders(ids, scores, groups, any(step.flag))
+            leaders = self._leaders(ids, scores, groups, any(step.banned))
         for index in new:
             start = self._starts[groups[index]].fork()
             rows[index] = _Row(start, length, leader=leaders[index])
