@@ -362,8 +362,7 @@ static glk_status base_of_list(glk_exprs *self, const glk_expr *e, uint32_t *out
             dropped = glk_bytes_or(dropped, m->first);
             continue;
         }
-        if (!is_or && m->kind == GLK_NOT && (m->flags & GLK_NULLABLE) != 0 &&
-            has_few_first(self, m->a)) {
+        if (!is_or && m->kind == GLK_NOT && has_few_first(self, m->a)) {
             dropped = glk_bytes_or(dropped, glk_expr_at(self, m->a)->first);
             continue;
         }
@@ -381,6 +380,26 @@ static glk_status base_of_list(glk_exprs *self, const glk_expr *e, uint32_t *out
                  : glk_expr_and_scratch(self, base, out, err);
 }
 
+/* The head's base, if it has one.  Where that matches the empty string and the head does not (or the
+ * other way round: a name that must not end here), what the tail begins with differs as well. */
+static glk_status base_of_cat(glk_exprs *self, uint32_t item, uint32_t *out, glk_bytes *differs,
+                              glk_error *err) {
+    uint32_t head = glk_expr_at(self, item)->a, tail = glk_expr_at(self, item)->b, simpler;
+    glk_bytes changed;
+    GLK_TRY(glk_expr_base(self, head, &simpler, &changed, err));
+    if (simpler == head) {
+        return GLK_OK;
+    }
+    if (glk_expr_nullable(self, simpler) != glk_expr_nullable(self, head)) {
+        if (!has_few_first(self, tail)) {
+            return GLK_OK;
+        }
+        changed = glk_bytes_or(changed, glk_expr_at(self, tail)->first);
+    }
+    *differs = changed;
+    return glk_expr_cat(self, simpler, tail, out, err);
+}
+
 glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_bytes *differs,
                          glk_error *err) {
     const glk_expr *e = glk_expr_at(self, item);
@@ -392,14 +411,7 @@ glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_byte
     if (e->kind == GLK_OR || e->kind == GLK_AND) {
         return base_of_list(self, e, out, differs, err);
     }
-    if (e->kind == GLK_CAT) {
-        uint32_t head = e->a, tail = e->b, simpler;
-        GLK_TRY(glk_expr_base(self, head, &simpler, differs, err));
-        if (simpler != head) {
-            return glk_expr_cat(self, simpler, tail, out, err);
-        }
-    }
-    return GLK_OK;
+    return e->kind == GLK_CAT ? base_of_cat(self, item, out, differs, err) : GLK_OK;
 }
 
 typedef struct lift { /* see glk_expr_unbounded */
@@ -446,8 +458,15 @@ static glk_status lift_repeat(glk_exprs *self, const glk_expr *e, lift *job, uin
     uint32_t lo = e->lo < job->cut ? e->lo : job->cut, hi = e->hi, child;
     uint32_t shortest = glk_expr_at(self, e->a)->shortest;
     uint64_t reach = (uint64_t)hi * (shortest > 0 ? shortest : 1);
-    /* After a low lower bound is met all counts share one lifted expression; with a high one each
-     * count would have its own, and nothing would be gained. */
+    /* A lower bound that is far cannot be met within its number of bytes: it may as well be
+     * farther.  (With and / not it might be that nothing so long exists, so not there.) */
+    if (job->cut != GLK_UNBOUNDED && e->lo >= job->reach && e->lo < job->cut) {
+        job->bound = e->lo - 1 < job->bound ? e->lo - 1 : job->bound;
+        lo = job->cut;
+        hi = GLK_UNBOUNDED;
+    }
+    /* After a low lower bound is met all counts share one lifted expression; with a middling one
+     * each count would have its own, and nothing would be gained. */
     bool shares = e->lo <= SHARED_FROM || e->lo > job->cut;
     if (hi != GLK_UNBOUNDED && reach >= job->reach && shares) {
         job->bound = reach < job->bound ? (uint32_t)reach : job->bound;
@@ -484,7 +503,7 @@ glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, ui
     lift job = {.reach = reach, .cut = checked ? GLK_UNBOUNDED : cut, .bound = GLK_UNBOUNDED};
     *out = item;
     *bound = GLK_UNBOUNDED;
-    if (e->most >= reach || (!checked && e->shortest > cut)) {
+    if (e->most >= reach || (!checked && e->shortest >= reach)) {
         GLK_TRY(lift_any(self, item, &job, out, err));
         *bound = job.bound;
     }

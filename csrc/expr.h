@@ -138,15 +138,18 @@ void glk_expr_partition(const glk_exprs *self, uint32_t item, uint8_t class_of[2
 glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bool *out,
                              glk_error *err);
 
-/* A simpler expression with which `item` agrees on the empty string and after every byte outside
- * *differs, or `item` itself.  Drops or-branches and and-negations with few first bytes. */
+/* A simpler expression with which `item` agrees after every byte outside *differs, or `item` itself;
+ * on the empty string they may differ.  Drops or-branches and and-negations with few first bytes. */
 glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_bytes *differs,
                          glk_error *err);
-/* `item` with the upper bound lifted of every repeat that reaches at least `reach` bytes (see
- * glk_expr.most), complements apart; *bound = the smallest reach that was lifted, GLK_UNBOUNDED if
- * none was.  The result has every sentence of `item`, and both have the same sentences of up to
- * *bound bytes.  `cut`, for expressions without and / not: lower bounds are cut to it, and the
- * second claim becomes: both can be continued alike after up to min(*bound, cut - 1) bytes. */
+/* `item` with repeat bounds lifted that matter only `reach` bytes away or farther, complements
+ * apart: upper bounds by their reach (see glk_expr.most), and, in expressions without and / not,
+ * lower bounds, which become `cut`.  *bound = how near the nearest of them was; GLK_UNBOUNDED and
+ * `item` itself if there was none.
+ *   with and / not      the result has every sentence of `item`, and both have the same ones of up to
+ *                       *bound bytes
+ *   without             both can be continued alike, and end alike, after up to *bound bytes, as
+ *                       long as that is below `cut` */
 glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, uint32_t cut,
                               uint32_t *out, uint32_t *bound, glk_error *err);
 
