@@ -30,7 +30,7 @@ pytestmark = pytest.mark.tokenizer
 
 VOCABULARIES = ["llama3", "mistral-v3", "smollm2"]
 PEER_STYLE = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
-# By default llguidance leaves one token where the text is forced: the one that its tokenizer writes.
+# Where text is forced, llguidance by default leaves only the token that its tokenizer writes.
 WHOLE_MASKS = '%llguidance {"no_forcing": true}'
 Schema = dict[str, Any]
 
