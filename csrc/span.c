@@ -192,6 +192,12 @@ static glk_status list_rests(work *self, const uint32_t *interior, bool *few) {
 
 /* ------------------------------------------------------------------ the whole trie */
 
+static void set_ids(const glk_trie *trie, uint32_t begin, uint32_t end, uint32_t *dense) {
+    for (uint32_t t = begin; t < end; t++) {
+        glk_mask_set(dense, trie->tokens[t]);
+    }
+}
+
 /* Walks everything from `state`: interior bits into `dense`, ends of the terminal into `roots`. */
 static glk_status walk_all(work *self, uint32_t state, uint32_t *dense) {
     const glk_trie *trie = self->trie;
@@ -217,19 +223,21 @@ static glk_status walk_all(work *self, uint32_t state, uint32_t *dense) {
         if (GLK_UNLIKELY(target == GLK_NONE)) {
             GLK_TRY(step(self, states[depth], node->byte, &target));
         }
-        for (uint32_t t = node->first; t < trie->nodes[i + 1].first; t++) {
-            glk_mask_set(dense, trie->tokens[t]);
-        }
         if (node->skip > i + 1) {
-            uint32_t labels = glk_state_at(self->terminals, target)->labels;
+            states[++depth] = target;
+            GLK_TRY(row_of(self, target, &row));
+            if (node->plain && row->steady) { /* all that is below stays inside */
+                set_ids(trie, node->first, trie->nodes[node->skip].first, dense);
+                i = node->skip;
+                continue;
+            }
+            uint32_t labels = labels_of(self, target);
             if (labels != GLK_LABELS_NONE) {
                 glk_exit_root root = {.labels = labels, .node = i};
                 GLK_TRY(glk_vec_push(&self->roots, &root, self->err));
             }
-            depth++;
-            states[depth] = target;
-            GLK_TRY(row_of(self, target, &row));
         }
+        set_ids(trie, node->first, trie->nodes[i + 1].first, dense);
         i++;
     }
     return count_steps(self, visited);

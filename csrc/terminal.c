@@ -265,6 +265,16 @@ static glk_status pack(glk_terminals *self, const sketch *draft, glk_row **out, 
     return GLK_OK;
 }
 
+static bool is_steady(const sketch *draft, uint32_t state) {
+    for (uint32_t b = 0; b < 256; b++) {
+        if (glk_trie_plain((uint8_t)b) &&
+            (!glk_bytes_has(&draft->live, (uint8_t)b) || draft->target[b] != state)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------ bases */
 
 static void copy_targets(const glk_row *from, const glk_bytes *except, sketch *draft) {
@@ -384,6 +394,7 @@ glk_status glk_terminals_build_row(glk_terminals *self, uint32_t id, uint64_t *s
             status = pack(self, &draft, &row, err);
         }
         GLK_TRY(status);
+        row->steady = is_steady(&draft, id);
         atomic_store_explicit(&state->row, row, memory_order_release);
     }
     *out = row;

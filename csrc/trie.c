@@ -186,6 +186,7 @@ static void close_nodes(glk_trie_node *nodes, const uint32_t *path, uint32_t fro
     for (uint32_t d = from; d > depth; d--) {
         glk_trie_node *node = &nodes[path[d]], *parent = &nodes[path[d - 1]];
         node->skip = next;
+        parent->plain = parent->plain && node->plain && glk_trie_plain(node->byte);
         if (parent->height <= node->height) {
             parent->height = (uint16_t)(node->height + 1);
         }
@@ -195,7 +196,7 @@ static void close_nodes(glk_trie_node *nodes, const uint32_t *path, uint32_t fro
 static void fill(const entry *entries, const shape *size, uint32_t *path, glk_trie_node *nodes,
                  uint32_t *tokens) {
     uint32_t next = 1, open = 0;
-    nodes[0] = (glk_trie_node){.skip = size->nodes};
+    nodes[0] = (glk_trie_node){.skip = size->nodes, .plain = true};
     path[0] = 0;
     for (uint32_t i = 0; i < size->tokens; i++) {
         const glk_trie_item *item = &entries[i].item;
@@ -204,7 +205,7 @@ static void fill(const entry *entries, const shape *size, uint32_t *path, glk_tr
         for (uint32_t d = shared; d < item->length; d++) {
             path[d + 1] = next;
             nodes[next++] = (glk_trie_node){
-                .first = i, .depth = (uint16_t)(d + 1), .byte = item->text[d]};
+                .first = i, .depth = (uint16_t)(d + 1), .byte = item->text[d], .plain = true};
         }
         open = item->length;
         tokens[i] = item->id;

@@ -20,7 +20,15 @@ typedef struct glk_trie_node {
     uint16_t depth;  /* bytes from the root */
     uint16_t height; /* longest way down from here, in bytes */
     uint8_t byte;    /* label of the edge from the parent; unused in node[0] */
+    bool plain;      /* every byte below is one that glk_trie_plain names */
 } glk_trie_node;
+
+/* Bytes that stand for themselves in most texts and inside JSON strings: printable ASCII but the
+ * quote and the backslash.  Four subtrees out of five hold nothing else, and a state that all of
+ * them leave as it is takes such a subtree whole. */
+static inline bool glk_trie_plain(uint8_t byte) {
+    return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
+}
 
 typedef struct glk_trie {
     const glk_trie_node *nodes; /* count + 1 of them */
