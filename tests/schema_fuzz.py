@@ -1,7 +1,8 @@
 """Small random schemas and values, dense enough that each schema splits the values.
 
 Names, strings and numbers come from tiny pools, so that bounds, patterns and names collide often.
-Only keywords that the front end enforces are drawn; ``oneOf`` may still be refused.
+Only keywords that the front end knows how to enforce are drawn; where a complement is no normal
+form the schema may still be refused.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def schema(rng: random.Random, depth: int) -> Any:
     found: dict[str, Any] = {}
     if rng.random() < 0.6:
         found["type"] = rng.choice(TYPES) if rng.random() < 0.7 else rng.sample(TYPES, 2)
-    for part in rng.sample([_numbers, _strings, _arrays, _objects, _listed, _combined], 2):
+    for part in rng.sample(PARTS, 2):
         part(rng, found, depth - 1)
     pairs = list(found.items())
     rng.shuffle(pairs)
@@ -107,5 +108,33 @@ def _combined(rng: random.Random, found: dict[str, Any], depth: int) -> None:
     if rng.random() < 0.4:
         found["$ref"] = rng.choice(["#", "#/$defs/p", "#/$defs/q"])
     for key, odds in (("anyOf", 0.4), ("allOf", 0.4), ("oneOf", 0.2)):
-        size = rng.randrange(1, 4)
-        _maybe(rng, found, key, lambda: [schema(rng, depth) for _ in range(size)], odds)
+        branches = range(rng.randrange(1, 4))
+        _maybe(
+            rng, found, key, lambda branches=branches: [schema(rng, depth) for _ in branches], odds
+        )
+
+
+def _conditional(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+    if depth <= 0:
+        return
+    _maybe(rng, found, "not", lambda: schema(rng, depth), 0.4)
+    if rng.random() < 0.3:
+        found["if"] = schema(rng, depth)
+        _maybe(rng, found, "then", lambda: schema(rng, depth), 0.7)
+        _maybe(rng, found, "else", lambda: schema(rng, depth), 0.7)
+
+
+def _dependent(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+    pairs = [rng.sample(NAMES, 2) for _ in range(rng.randrange(1, 3))]
+    _maybe(rng, found, "dependentRequired", lambda: {a: [b] for a, b in pairs}, 0.4)
+    if depth > 0:
+        a, b = pairs[0]
+        _maybe(rng, found, "dependentSchemas", lambda: {a: schema(rng, depth)}, 0.3)
+        _maybe(rng, found, "properties", lambda: {a: True, b: schema(rng, depth)}, 0.3)
+    if "additionalProperties" not in found and rng.random() < 0.4:
+        found["additionalProperties"] = False
+    _maybe(rng, found, "minProperties", lambda: rng.randrange(3), 0.2)
+    _maybe(rng, found, "maxProperties", lambda: rng.randrange(3), 0.2)
+
+
+PARTS = [_numbers, _strings, _arrays, _objects, _listed, _combined, _conditional, _dependent]

@@ -12,6 +12,7 @@ left out and listed in the report). Nothing is silent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import (
@@ -51,27 +52,39 @@ def compile_schema(
         UnsatisfiableError: No value satisfies it; lists places that rule each other out.
         LimitError: It is nested too deep, or its combinations are too many.
     """
+    options = options or SchemaOptions()
+    grammar = _compile(schema, options, True)
+    if grammar is None:  # the complement of what is relaxed, and too large, would be too small
+        grammar = _compile(schema, options, False)
+    assert grammar is not None
+    return grammar
+
+
+def _compile(
+    schema: Any, options: SchemaOptions, exact: bool
+) -> tuple[GrammarHandle, Report] | None:
+    """One attempt; None if it took complements although something had to be relaxed."""
     from .._core import GrammarBuilder, expressions
 
-    options = options or SchemaOptions()
     store = expressions()
     algebra = Algebra(store, options.limit("schema_nodes", MAX_NODES))
-    reader = Reader(Loader(schema, options), options, algebra)
+    reader = Reader(Loader(schema, options), options, algebra, exact)
     root = reader.read(schema)
     if reader.invalid:
         raise InvalidSchemaError(_in_order(reader.invalid))
-    _check_one_of(reader, algebra)
+    _separate_branches(reader, algebra)
     emitter = Emitter(GrammarBuilder(store), algebra, options)
     node = emitter.root(root)
     if algebra.invalid:
         raise InvalidSchemaError(_in_order(algebra.invalid))
-    if reader.unsupported and options.on_unsupported == "error":
-        raise UnsupportedSchemaError(_in_order(reader.unsupported))
+    unsupported = _in_order(reader.unsupported + algebra.unsupported)
+    if unsupported and options.on_unsupported == "error":
+        raise UnsupportedSchemaError(unsupported)
+    if unsupported and exact and algebra.negates():
+        return None
     if node == emitter.builder.FAIL or (emitter.recursive and not algebra.inhabited(root)):
-        raise UnsatisfiableError(
-            algebra.conflicts or Place("no value satisfies the schema", "")
-        )
-    return emitter.builder.finish(node), Report(reader.leaves, options, reader.unsupported)
+        raise UnsatisfiableError(algebra.conflicts or Place("no value satisfies the schema", ""))
+    return emitter.builder.finish(node), Report(reader.leaves, options, unsupported)
 
 
 def _in_order(places: list[Place]) -> list[Place]:
@@ -79,23 +92,32 @@ def _in_order(places: list[Place]) -> list[Place]:
     return list(dict.fromkeys(places))
 
 
-def _check_one_of(reader: Reader, algebra: Algebra) -> None:
-    """``oneOf`` was read as a union: right where its branches exclude each other."""
+def _separate_branches(reader: Reader, algebra: Algebra) -> None:
+    """``oneOf`` was read as a union: takes out of each branch what others hold as well."""
+    changed = []
     for leaf, nodes in reader.one_of:
-        pair = _overlap(leaf, nodes, algebra)
-        if pair is not None:
-            first, second = pair
+        pairs = list(_overlaps(leaf, nodes, algebra))
+        if pairs and not reader.exact:
             pointer, where = place_of((leaf.path, "oneOf"))
+            first, second = pairs[0]
             message = f"branches {first} and {second} may hold at once{where}"
             reader.unsupported.append(Place(message, pointer))
+        elif pairs:
+            changed.append((nodes, pairs))
+    for nodes, pairs in changed:
+        branches = list(nodes)
+        for i, j in pairs:
+            nodes[i] = algebra.conjunction((nodes[i], algebra.negation(branches[j])))
+            nodes[j] = algebra.conjunction((nodes[j], algebra.negation(branches[i])))
+    if changed:
+        algebra.forget(reader.leaves)
 
 
-def _overlap(leaf: Node, nodes: list[Node], algebra: Algebra) -> tuple[int, int] | None:
-    """Two branches that may hold at once, if there are any."""
+def _overlaps(leaf: Node, nodes: list[Node], algebra: Algebra) -> Iterator[tuple[int, int]]:
+    """The pairs of branches that may hold at once."""
     for j, second in enumerate(nodes):
         for i in range(j):
             if algebra.disjoint(nodes[i], second):
                 continue
             if not algebra.is_void(algebra.conjunction((leaf, nodes[i], second))):
-                return i, j
-    return None
+                yield i, j

@@ -21,7 +21,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LimitError, Place
-from . import arrays, objects
+from . import arrays, complement, objects
 from .arrays import ArraySet
 from .load import Path, place_of
 from .numbers import NumberSet
@@ -37,9 +37,11 @@ __all__ = ["ALL_FLAGS", "FALSE", "NULL", "TRUE", "Algebra", "Leaf", "Node", "Sha
 NULL, TRUE, FALSE = 1, 2, 4
 ALL_FLAGS = NULL | TRUE | FALSE
 
-MAX_ALTERNATIVES = 4096
+MAX_ALTERNATIVES = 2048
+MAX_PAIRS = 16_384
 MAX_IN_PLACE = 150
 MAX_LOOK = 8
+MAX_CONFLICTS = 64
 
 Part = TypeVar("Part")
 
@@ -108,6 +110,16 @@ class Never(Node):
     never = True
 
 
+class Negation(Node):
+    """The values that are not in *inner*."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Node) -> None:
+        super().__init__(inner.path)
+        self.inner = inner
+
+
 class Leaf(Node):
     """One schema.
 
@@ -166,7 +178,7 @@ class Algebra:
 
     Attributes:
         invalid: Places of schemas that include themselves without progress.
-        conflicts: Places that rule each other out, as they are met.
+        unsupported: Places of schemas whose complement is no normal form.
     """
 
     def __init__(self, expressions: Expressions, max_nodes: int) -> None:
@@ -174,9 +186,11 @@ class Algebra:
         self.never = Never(None)
         self.never.shape = VOID
         self.invalid: list[Place] = []
-        self.conflicts: list[Place] = []
+        self._conflicts: dict[tuple[int, str], tuple[Path, str]] = {}
         self._max_nodes = max_nodes
+        self.unsupported: list[Place] = []
         self._conjunctions: dict[tuple[Node, ...], Node] = {}
+        self._negations: dict[Node, Node] = {}
         self._depth = 0
 
     # -- making nodes -------------------------------------------------------------------------
@@ -186,6 +200,14 @@ class Algebra:
         node = Never(path)
         node.shape = VOID
         return node
+
+    def both(self, one: Node, other: Node) -> Node:
+        """The values in both nodes."""
+        if one is other or other.always or one.never:
+            return one
+        if one.always or other.never:
+            return other
+        return self._conjunctions.get((one, other)) or self.conjunction((one, other))
 
     def conjunction(self, nodes: Iterable[Node]) -> Node:
         """The values in all of *nodes*; the first ones declare the order of names."""
@@ -211,6 +233,33 @@ class Algebra:
             known = self._conjunctions[key] = Conjunction(key)
         return known
 
+    def negation(self, node: Node) -> Node:
+        """The values that are not in *node*."""
+        while node.alias is not None:
+            node = node.alias
+        if node.always:
+            return self.never
+        if node.never:
+            return ANYTHING
+        if isinstance(node, Negation):
+            return node.inner
+        known = self._negations.get(node)
+        if known is None:
+            known = self._negations[node] = Negation(node)
+        return known
+
+    def negates(self) -> bool:
+        """Whether any complement was asked for."""
+        return bool(self._negations)
+
+    def forget(self, leaves: Iterable[Leaf]) -> None:
+        """Drops every normal form that was worked out, since *leaves* have changed."""
+        for leaf in leaves:
+            if any(kind != "own" for kind, _ in leaf.parts):
+                leaf.shape = leaf.alias = None
+        for node in (*self._conjunctions.values(), *self._negations.values()):
+            node.shape = None
+
     def constant(self, value: Any, path: Path) -> Node:
         """Exactly *value*."""
         return Node(path, self.constant_shape(value, path))
@@ -230,7 +279,9 @@ class Algebra:
             items = tuple(self.constant(item, path) for item in value)
             return Shape(0, (), (), (ArraySet(items, self.never, len(items), len(items)),), ())
         node = Node(path)
-        members = {k: (self.constant(v, path), node) for k, v in value.items()}
+        members: dict[str, tuple[Node, Node | None]] = {}
+        for name, part in value.items():
+            members[name] = (self.constant(part, path), node)
         return Shape(0, (), (), (), (ObjectSet(members, ()),))
 
     # -- set operations on shapes -------------------------------------------------------------
@@ -300,6 +351,8 @@ class Algebra:
         try:
             if isinstance(node, Leaf):
                 shape = self._expand_leaf(node)
+            elif isinstance(node, Negation):
+                shape = self._expand_negation(node)
             else:
                 assert isinstance(node, Conjunction)
                 shape = FULL
@@ -325,6 +378,53 @@ class Algebra:
             shape = self._narrow(shape, part, leaf, place, index)
         return shape
 
+    def _expand_negation(self, node: Negation) -> Shape:
+        """De Morgan: so that complements of complements meet, and products stay sums."""
+        inner = node.inner
+        if isinstance(inner, Conjunction):
+            return self.union([self.expand(self.negation(member)) for member in inner.members])
+        if isinstance(inner, Leaf) and inner.parts:
+            return self.union([self._without(kind, part, node) for kind, part in inner.parts])
+        return self._outside(self.expand(inner), node)
+
+    def _without(self, kind: str, content: Any, node: Negation) -> Shape:
+        """The values that one part of a schema rules out."""
+        if kind == "own":
+            return self._outside(content, node)
+        if kind == "all":
+            return self.expand(self.negation(content))
+        if kind == "any":
+            return self.expand(self.conjunction([self.negation(branch) for branch in content]))
+        return self._outside(self._named(self.expand(content)), node)
+
+    def _outside(self, shape: Shape, node: Negation) -> Shape:
+        """The complement, or everything and a note that there is none."""
+        try:
+            return self._complement(shape, node)
+        except complement.InexpressibleError as error:
+            pointer, where = place_of(node.path)
+            place = Place(f"its complement cannot be enforced: {error}{where}", pointer)
+            if place not in self.unsupported:
+                self.unsupported.append(place)
+            return FULL
+
+    def _complement(self, shape: Shape, node: Node) -> Shape:
+        """The values that are not in *shape*."""
+        numbers: tuple[NumberSet, ...] = (NUMBERS,)
+        for part in shape.numbers:
+            numbers = _pairs(numbers, tuple(complement.of_numbers(part)), NUMBERS, _both_numbers)
+        rest = Shape(ALL_FLAGS ^ shape.flags, numbers, (STRINGS,), (ARRAYS,), (OBJECTS,))
+        for strings in shape.strings:
+            outside = Shape(ALL_FLAGS, (NUMBERS,), tuple(complement.of_strings(strings)), (), ())
+            rest.strings = self.intersect(rest, outside).strings
+        for array in shape.arrays:
+            outside = Shape(0, (), (), tuple(complement.of_array(array, self)), ())
+            rest.arrays = self.intersect(rest, outside).arrays
+        for item in shape.objects:
+            outside = Shape(0, (), (), (), tuple(complement.of_object(item, node, self)))
+            rest.objects = self.intersect(rest, outside).objects
+        return rest
+
     def _narrow(self, shape: Shape, part: Shape, whole: Node, place: Node, index: int) -> Shape:
         """The intersection; notes the place where nothing was left."""
         both = self.intersect(shape, part)
@@ -338,14 +438,14 @@ class Algebra:
         """All values whose objects have only these strings as names."""
         if STRINGS in names.strings:
             return FULL
-        listed = {v: (ANYTHING, None) for s in names.strings if s.values is not None for v in s.values}
+        listed = [v for part in names.strings for v in part.values or ()]
         regions: tuple[Region, ...] = ()
         outside: tuple[StringSet, ...] = ()
         for strings in names.strings:
             if strings.values is None:
                 regions += (Region((strings,), outside, ANYTHING),)
                 outside += (strings,)
-        members: dict[str, tuple[Node, Node | None]] = dict(listed)
+        members: dict[str, tuple[Node, Node | None]] = dict.fromkeys(listed, (ANYTHING, None))
         return Shape(ALL_FLAGS, (NUMBERS,), (STRINGS,), (ARRAYS,), (ObjectSet(members, regions),))
 
     def _circular(self, node: Node) -> None:
@@ -404,8 +504,8 @@ class Algebra:
             return False
         if not all(part.is_empty(self.expressions) for part in shape.strings):
             return False
-        needs = [part.needed() for part in (*shape.arrays, *shape.objects)]
-        return all(any(self.is_void(need, depth - 1) for need in group) for group in needs)
+        groups = _needs(shape)
+        return all(any(self.is_void(need, depth - 1) for need in group) for group in groups)
 
     def has_name(self, inside: tuple[StringSet, ...], outside: tuple[StringSet, ...]) -> bool:
         """Whether some string is in all of *inside* and none of *outside*."""
@@ -434,7 +534,7 @@ class Algebra:
             if scalar:
                 groups[node] = [[]]
                 continue
-            groups[node] = [part.needed() for part in (*shape.arrays, *shape.objects)]
+            groups[node] = _needs(shape)
             stack.extend(need for group in groups[node] for need in group)
         alive: set[Node] = set()
         grown = True
@@ -450,18 +550,31 @@ class Algebra:
 
     # -- remarks ------------------------------------------------------------------------------
 
+    @property
+    def conflicts(self) -> list[Place]:
+        """Places that rule each other out, in the order in which they were met."""
+        found = []
+        for path, message in self._conflicts.values():
+            pointer, where = place_of(path)
+            found.append(Place(message + where, pointer))
+        return list(dict.fromkeys(found))
+
     def conflict(self, path: Path, message: str) -> None:
-        """Notes one of the places that rule each other out."""
-        pointer, where = place_of(path)
-        place = Place(message + where, pointer)
-        if place not in self.conflicts and len(self.conflicts) < 64:
-            self.conflicts.append(place)
+        """Notes one of the places that rule each other out; cheap, since most never matter."""
+        if len(self._conflicts) < MAX_CONFLICTS:
+            self._conflicts.setdefault((id(path), message), (path, message))
 
     def report_forbidden(self, name: str, required: Node, node: Node) -> None:
         """Notes that a required member is ruled out."""
         path = (required.path, "required") if isinstance(required, Leaf) else required.path
         self.conflict(path, f"the member {name!r} is required")
         self.conflict(node.path, f"no value of the member {name!r} is possible")
+
+
+def _needs(shape: Shape) -> list[list[Node]]:
+    """For each alternative the nodes of which it needs a value."""
+    found = [array.needed() for array in shape.arrays]
+    return found + [item.needed() for item in shape.objects]
 
 
 def _only(leaf: Leaf) -> Node | None:
@@ -477,9 +590,7 @@ def _both_numbers(a: NumberSet, b: NumberSet) -> NumberSet | None:
     return None if both.is_empty() else both
 
 
-def _apart(
-    a: tuple[Part, ...], b: tuple[Part, ...], apart: Callable[[Part, Part], bool]
-) -> bool:
+def _apart(a: tuple[Part, ...], b: tuple[Part, ...], apart: Callable[[Part, Part], bool]) -> bool:
     return all(apart(x, y) for x in a for y in b)
 
 
@@ -496,9 +607,11 @@ def _pairs(
         return a
     if len(a) == 1 and a[0] is full:
         return b
-    if len(a) * len(b) > MAX_ALTERNATIVES * 16:
-        raise LimitError("schema_alternatives", len(a) * len(b), MAX_ALTERNATIVES * 16)
+    if len(a) * len(b) > MAX_PAIRS:
+        raise LimitError("schema_alternatives", len(a) * len(b), MAX_PAIRS)
     found = [part for x in a for y in b if (part := both(x, y)) is not None]
+    if len(found) > 1:
+        found = list(dict.fromkeys(found))
     if len(found) > MAX_ALTERNATIVES and len(found) > max(len(a), len(b)):
         raise LimitError("schema_alternatives", len(found), MAX_ALTERNATIVES)
     return tuple(found)

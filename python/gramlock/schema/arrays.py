@@ -39,6 +39,15 @@ class ArraySet:
             prefix = prefix[:high]
         self.prefix, self.rest, self.low, self.high = prefix, rest, low, high
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArraySet) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return self.prefix, self.rest, self.low, self.high
+
     def is_void(self) -> bool:
         """Whether no length is left."""
         return self.high is not None and self.low > self.high
@@ -64,9 +73,9 @@ class ArraySet:
 def intersect(a: ArraySet, b: ArraySet, algebra: Algebra) -> ArraySet | None:
     """The arrays of both, or None."""
     length = max(len(a.prefix), len(b.prefix))
-    prefix = tuple(algebra.conjunction((a.item(i), b.item(i))) for i in range(length))
+    prefix = tuple(algebra.both(a.item(i), b.item(i)) for i in range(length))
     high = a.high if b.high is None else b.high if a.high is None else min(a.high, b.high)
-    rest = algebra.conjunction((a.rest, b.rest))
+    rest = algebra.both(a.rest, b.rest)
     both = ArraySet(prefix, rest, max(a.low, b.low), high)
     return None if both.is_void() else both
 

@@ -57,9 +57,7 @@ def gap_expression(expressions: Expressions, whitespace: str) -> int:
         except GrammarSyntaxError as error:
             raise ValueError(f"whitespace is no regular expression: {error}") from None
         blanks = expressions.repeat(expressions.byte_class(b" \t\n\r"), 0, None)
-        if not expressions.is_empty(
-            expressions.intersect([known, expressions.complement(blanks)])
-        ):
+        if not expressions.is_empty(expressions.intersect([known, expressions.complement(blanks)])):
             raise ValueError(f"the whitespace pattern {whitespace!r} matches more than white space")
         expressions.cache[key] = known
     return known
@@ -81,6 +79,7 @@ class Emitter:
         self._comma = builder.sequence([builder.terminal(e.literal(b",")), self._gap])
         self._open = builder.sequence([builder.terminal(e.literal(b"[")), self._gap])
         self._close = builder.terminal(e.literal(b"]"))
+        self._names: dict[str, int] = {}
         self._later: list[Node] = []
         self._nesting = 0
         self._anything = -1
@@ -243,7 +242,9 @@ class Emitter:
         for name, (node, required) in objects.members.items():
             value = self.value(node)
             if value != builder.FAIL:
-                key = string_literal_expression(e, name)
+                key = self._names.get(name, -1)
+                if key < 0:
+                    key = self._names[name] = string_literal_expression(e, name)
                 members.append((key, value, required is not None))
             elif required is not None:
                 self.algebra.report_forbidden(name, required, node)

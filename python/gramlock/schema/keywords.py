@@ -146,7 +146,7 @@ def _unique_items(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any
         reader.refuse(leaf, key, "uniqueItems is true or false")
     elif value:
         high = leaf.schema.get("maxItems")
-        if not (is_number(high) and high <= 1):
+        if not isinstance(high, (int, float)) or high > 1:
             reader.cannot(leaf, key, ARRAY_TYPE)
 
 
@@ -183,17 +183,26 @@ def _required(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) ->
         reader.refuse(leaf, key, "required is a list of strings")
 
 
-def _additional_properties(
-    reader: Reader, leaf: Leaf, found: Found, key: str, value: Any
-) -> None:
+def _additional_properties(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
     found[key] = reader.node(value, (leaf.path, key), leaf.scope)
 
 
 def _dependencies(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
+    """``dependentRequired``, ``dependentSchemas``, and ``dependencies``, which is both."""
     if not isinstance(value, dict):
         reader.refuse(leaf, key, f"{key} is an object")
-    elif any(part is not True and part != [] and part != {} for part in value.values()):
-        reader.cannot(leaf, key, OBJECT_TYPE)
+        return
+    for name, wanted in value.items():
+        path = ((leaf.path, key), name)
+        if isinstance(wanted, list) and key != "dependentSchemas":
+            if all(isinstance(other, str) for other in wanted):
+                reader.depends(leaf, key, name, reader.holding(leaf, wanted))
+            else:
+                reader.refuse(leaf, key, "a list of names is wanted")
+        elif key == "dependentRequired":
+            reader.refuse(leaf, key, "a list of names is wanted")
+        else:
+            reader.depends(leaf, key, name, reader.node(wanted, path, leaf.scope))
 
 
 # -- applicators ------------------------------------------------------------------------------
@@ -244,27 +253,29 @@ def _moving_ref(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) 
 
 
 def _not(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
-    if value is False:
-        return
+    node = reader.node(value, (leaf.path, key), leaf.scope)
     if value is True or value == {}:
         leaf.parts.append(("all", reader.never_at((leaf.path, key))))
-    elif isinstance(value, dict):
+    elif reader.exact:
+        leaf.parts.append(("all", reader.algebra.negation(node)))
+    elif value is not False:
         reader.cannot(leaf, key)
-    else:
-        reader.node(value, (leaf.path, key), leaf.scope)
 
 
 def _if(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
-    schema = leaf.schema
+    """The values of ``if`` and ``then``, and those of ``else`` that are not in ``if``."""
+    schema, path, algebra = leaf.schema, leaf.path, reader.algebra
     if "then" not in schema and "else" not in schema:
         return
-    if value is True or value == {} or value is False:
-        branch = "else" if value is False else "then"
-        if branch in schema:
-            node = reader.node(schema[branch], (leaf.path, branch), leaf.scope)
-            leaf.parts.append(("all", node))
+    if not reader.exact:
+        reader.cannot(leaf, key)
         return
-    reader.cannot(leaf, key)
+    test = reader.node(value, (path, key), leaf.scope)
+    branches = []
+    for name, case in (("then", test), ("else", algebra.negation(test))):
+        other = reader.node(schema.get(name, True), (path, name), leaf.scope)
+        branches.append(algebra.conjunction((case, other)))
+    reader.later.append(("any", branches))
 
 
 def _property_names(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from ..errors import LimitError
 from .options import DIALECTS, SchemaOptions
 
-__all__ = ["Dialect", "Loader", "Path", "Scope", "Target", "UnresolvedError", "pointer_of", "place_of"]
+__all__ = ["Dialect", "Loader", "Path", "Scope", "Target", "UnresolvedError", "place_of"]
 
 Path = Any  # None | (uri,) | (Path, token): a recursive type that costs nothing to build
 

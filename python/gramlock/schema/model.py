@@ -12,6 +12,8 @@ Cost: a few microseconds for each schema; several thousand schemas for a large d
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
 from typing import Any
 
 from ..errors import GrammarSyntaxError, Place
@@ -41,6 +43,8 @@ from .strings import StringSet
 
 __all__ = ["Reader"]
 
+MAX_CHOICES = 64  # ways to choose members for minProperties and maxProperties
+
 _DECLARING = frozenset("properties required patternProperties enum const".split())
 _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _TEXTUAL = ("minLength", "maxLength", "pattern", "format")
@@ -64,10 +68,17 @@ class Reader:
         unsupported: What cannot be enforced; with ``on_unsupported="relax"`` it was left out.
         one_of: Schemas with ``oneOf`` and its branches, read as a union; whoever uses the result
             checks that they exclude each other.
+        exact: Whether complements may be taken; of sets that are too large they would be too small.
+        later: Parts of the schema being read that come after all others, since they only choose
+            between members that are declared elsewhere.
     """
 
-    def __init__(self, loader: Loader, options: SchemaOptions, algebra: Algebra) -> None:
+    def __init__(
+        self, loader: Loader, options: SchemaOptions, algebra: Algebra, exact: bool = True
+    ) -> None:
         self.loader, self.options, self.algebra = loader, options, algebra
+        self.exact = exact
+        self.later: list[tuple[str, Any]] = []
         self.leaves: list[Leaf] = []
         self.invalid: list[Place] = []
         self.unsupported: list[Place] = []
@@ -127,9 +138,26 @@ class Reader:
                 self.refuse(leaf, key, str(error))
             return None
         if not isinstance(target.contents, (dict, bool)):
-            self.refuse(leaf, key, f"the reference {reference!r} leads to something else than a schema")
+            self.refuse(leaf, key, f"the reference {reference!r} leads to what is no schema")
             return None
         return self.node(target.contents, target.path, target.scope)
+
+    def holding(self, leaf: Leaf, names: list[str]) -> Node:
+        """The values that have all of *names*, if they are objects."""
+        present: tuple[Node, Node | None] = (sets.ANYTHING, leaf)
+        members = dict.fromkeys(names, present)
+        return Node(leaf.path, _of_objects(ObjectSet(members, sets.OPEN)))
+
+    def depends(self, leaf: Leaf, key: str, name: str, wanted: Node) -> None:
+        """Objects with a member *name* are in *wanted*."""
+        if wanted.always or not _type_bits(leaf.schema) & OBJECT_TYPE:
+            return
+        if not self.exact:
+            self.cannot(leaf, key, OBJECT_TYPE)
+            return
+        absent = _of_objects(ObjectSet({name: (self.algebra.never, None)}, sets.OPEN))
+        present = self.algebra.both(self.holding(leaf, [name]), wanted)
+        self.later.append(("any", [Node(leaf.path, absent), present]))
 
     def is_static(self, leaf: Leaf, key: str, reference: Any) -> bool:
         """Whether a dynamic reference has one target, whatever the way to it."""
@@ -199,7 +227,10 @@ class Reader:
                 leaf.shape = shape
             at = own_at if own_at >= 0 else len(leaf.parts)
             leaf.parts.insert(at, ("own", shape))
-        elif not leaf.parts:
+        if self.later:
+            leaf.parts += self.later
+            leaf.shape, self.later = None, []
+        if not leaf.parts:
             leaf.shape, leaf.alias = sets.FULL, sets.ANYTHING
 
     def _own(self, leaf: Leaf, found: Found) -> Shape:
@@ -337,7 +368,7 @@ class Reader:
         ]
 
     def _counted(self, leaf: Leaf, found: Found, objects: ObjectSet) -> tuple[ObjectSet, ...]:
-        """Member counts, as far as they follow from the names."""
+        """Member counts, where the names are few enough to choose among them."""
         low, high = found.get("minProperties", 0), found.get("maxProperties")
         least = len(objects.needed())
         if high is not None and max(low, least) > high:
@@ -345,24 +376,54 @@ class Reader:
             which = "minProperties" if low > high else "required"
             self.algebra.conflict((leaf.path, which), f"at least {max(low, least)} members")
             return ()
-        if high is not None and high == least:
-            kept = {n: m for n, m in objects.members.items() if m[1] is not None}
-            objects = ObjectSet(kept, ())
-        possible = sum(not node.never for node, _ in objects.members.values())
-        if low > least:
-            if not objects.regions and low > possible:
-                self.algebra.conflict((leaf.path, "minProperties"), f"at least {low} members")
-                return ()
-            if not objects.regions and low == possible:
-                objects = ObjectSet(
-                    {n: (node, leaf) for n, (node, _) in objects.members.items() if not node.never},
-                    (),
-                )
-            else:
-                self.cannot(leaf, "minProperties", OBJECT_TYPE)
-        if high is not None and (objects.regions or possible > high):
+        found_sets = [objects]
+        if high is not None and (objects.regions or _possible(objects) > high):
+            found_sets = self._at_most(leaf, objects, high - least)
+        if low <= least:
+            return tuple(found_sets)
+        return tuple(one for each in found_sets for one in self._at_least(leaf, each, low - least))
+
+    def _at_most(self, leaf: Leaf, objects: ObjectSet, spare: int) -> list[ObjectSet]:
+        """*objects* with at most *spare* members that are not required."""
+        optional = _optional(objects)
+        if spare and (objects.regions or comb(len(optional), spare) > MAX_CHOICES):
             self.cannot(leaf, "maxProperties", OBJECT_TYPE)
-        return (objects,)
+            return [objects]
+        kept = combinations(optional, min(spare, len(optional)))
+        return [
+            ObjectSet({n: m for n, m in objects.members.items() if m[1] or n in names}, ())
+            for names in map(frozenset, kept)
+        ]
+
+    def _at_least(self, leaf: Leaf, objects: ObjectSet, more: int) -> list[ObjectSet]:
+        """*objects* with at least *more* members that are not required."""
+        optional = _optional(objects)
+        if objects.regions or comb(len(optional), more) > MAX_CHOICES:
+            self.cannot(leaf, "minProperties", OBJECT_TYPE)
+            return [objects]
+        if more > len(optional):
+            self.algebra.conflict((leaf.path, "minProperties"), f"{more} more members")
+        return [
+            ObjectSet(
+                {n: (m[0], leaf if n in names else m[1]) for n, m in objects.members.items()}, ()
+            )
+            for names in map(frozenset, combinations(optional, more))
+        ]
+
+
+def _optional(objects: ObjectSet) -> list[str]:
+    """Names that may be absent or present."""
+    members = objects.members.items()
+    return [name for name, (node, required) in members if required is None and not node.never]
+
+
+def _possible(objects: ObjectSet) -> int:
+    return sum(not node.never for node, _ in objects.members.values())
+
+
+def _of_objects(objects: ObjectSet) -> Shape:
+    """Every value but objects that are not in *objects*."""
+    return Shape(sets.ALL_FLAGS, (sets.NUMBERS,), (sets.STRINGS,), (sets.ARRAYS,), (objects,))
 
 
 def _type_bits(schema: dict[str, Any]) -> int:

@@ -58,6 +58,16 @@ class ObjectSet:
     ) -> None:
         self.members, self.regions = members, regions
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectSet) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        members = tuple((n, node, needed is None) for n, (node, needed) in self.members.items())
+        return members, self.regions
+
     def of(self, name: str, algebra: Algebra) -> Node:
         """The node of a member's value."""
         member = self.members.get(name)
@@ -78,7 +88,8 @@ class ObjectSet:
 def find(regions: tuple[Region, ...], name: str, algebra: Algebra) -> Node:
     """The node of *name* among *regions*; never satisfied where it lies in none."""
     for region in regions:
-        if region.holds(name, algebra):
+        plain = not region.inside and not region.outside
+        if plain or region.holds(name, algebra):
             return region.node
     return algebra.never
 
@@ -95,7 +106,7 @@ def split(
     for region in regions:
         within = region.inside + (names,)
         if algebra.has_name(within, region.outside):
-            inner = node if first and not region.inside else algebra.conjunction((region.node, node))
+            inner = node if first and not region.inside else algebra.both(region.node, node)
             if not inner.never:
                 result.append(Region(within, region.outside, inner))
         without = region.outside + (names,)
@@ -112,11 +123,11 @@ def intersect(a: ObjectSet, b: ObjectSet, algebra: Algebra) -> ObjectSet | None:
     for name, (node, required) in a.members.items():
         other = b.members.get(name)
         right, needed = other if other is not None else (find(b.regions, name, algebra), None)
-        members[name] = (algebra.conjunction((node, right)), required or needed)
+        members[name] = (algebra.both(node, right), required or needed)
     for name, (node, required) in b.members.items():
         if name not in members:
             left = find(a.regions, name, algebra)
-            members[name] = (algebra.conjunction((left, node)), required)
+            members[name] = (algebra.both(left, node), required)
     for name, (node, required) in members.items():
         if node.never and required is not None:
             algebra.report_forbidden(name, required, node)
@@ -124,15 +135,13 @@ def intersect(a: ObjectSet, b: ObjectSet, algebra: Algebra) -> ObjectSet | None:
     return ObjectSet(members, _product(a.regions, b.regions, algebra))
 
 
-def _product(
-    a: tuple[Region, ...], b: tuple[Region, ...], algebra: Algebra
-) -> tuple[Region, ...]:
+def _product(a: tuple[Region, ...], b: tuple[Region, ...], algebra: Algebra) -> tuple[Region, ...]:
     if a is b:
         return a
     result = []
     for left in a:
         for right in b:
-            node = algebra.conjunction((left.node, right.node))
+            node = algebra.both(left.node, right.node)
             if node.never:
                 continue
             inside = left.inside + tuple(s for s in right.inside if s not in left.inside)

@@ -21,6 +21,8 @@ __all__ = ["Entry", "Report", "Status"]
 
 Status = Literal["enforced", "narrowed", "relaxed", "annotation"]
 
+_NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+
 _GAPS = {
     "bounded": "white space: at most one blank, or a line break and at most 32 blanks, in each gap",
     "compact": "no white space",
@@ -119,9 +121,8 @@ class Report:
             return "narrowed", "members come in the order in which they are declared"
         if key == "type" and options.numbers == "canonical" and "integer" in value:
             return "narrowed", "integers are written without fraction and exponent"
-        if key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"):
-            if options.numbers == "canonical":
-                return "narrowed", "numbers with bounds are written in plain decimals"
+        if key in _NUMERIC and options.numbers == "canonical":
+            return "narrowed", "numbers with bounds are written in plain decimals"
         if key in ("enum", "const"):
             return "narrowed", "each value is written in one way"
         return "enforced", ""

@@ -210,6 +210,7 @@ class StringSet:
         max_length: Greatest number of code points, or None.
         patterns: ECMA-262 expressions to be found in the text.
         formats: Formats (of :data:`gramlock.schema.formats.FORMATS`) that the text has.
+        without: Sets of strings that are left out.
     """
 
     values: tuple[str, ...] | None = None
@@ -217,12 +218,17 @@ class StringSet:
     max_length: int | None = None
     patterns: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
+    without: tuple[StringSet, ...] = ()
 
     def intersect(self, other: StringSet, expressions: Expressions) -> StringSet | None:
         """The strings in both sets, or None where certainly there are none."""
         if self.values is not None or other.values is not None:
             listed, rest = (self, other) if self.values is not None else (other, self)
-            kept = tuple(v for v in listed.values or () if rest.contains(v, expressions))
+            if rest.values is not None:
+                others = frozenset(rest.values)
+                kept = tuple(v for v in listed.values or () if v in others)
+            else:
+                kept = tuple(v for v in listed.values or () if rest.contains(v, expressions))
             return StringSet(values=kept) if kept else None
         longest = [n for n in (self.max_length, other.max_length) if n is not None]
         low, high = max(self.min_length, other.min_length), min(longest, default=None)
@@ -230,7 +236,8 @@ class StringSet:
             return None
         patterns = tuple(dict.fromkeys(self.patterns + other.patterns))
         formats = tuple(dict.fromkeys(self.formats + other.formats))
-        return StringSet(None, low, high, patterns, formats)
+        without = tuple(dict.fromkeys(self.without + other.without))
+        return StringSet(None, low, high, patterns, formats, without)
 
     def contains(self, value: str, expressions: Expressions) -> bool:
         """Whether the decoded string *value* is a member."""
@@ -239,6 +246,8 @@ class StringSet:
         if len(value) < self.min_length:
             return False
         if self.max_length is not None and len(value) > self.max_length:
+            return False
+        if any(part.contains(value, expressions) for part in self.without):
             return False
         if not (self.patterns or self.formats):
             return True
@@ -250,7 +259,7 @@ class StringSet:
         """Whether no string is a member."""
         if self.values is not None:
             return not self.values
-        if len(self.patterns) + len(self.formats) == 0:
+        if not (self.patterns or self.formats or self.without):
             return self.max_length is not None and self.min_length > self.max_length
         return expressions.is_empty(self.expression(expressions))
 
@@ -260,13 +269,17 @@ class StringSet:
             return expressions.union(
                 [string_literal_expression(expressions, v, every_spelling) for v in self.values]
             )
-        return string_expression(
+        found = string_expression(
             expressions,
             min_length=self.min_length,
             max_length=self.max_length,
             patterns=self.patterns,
             formats=self.formats,
         )
+        if not self.without:
+            return found
+        outside = [part.expression(expressions, True) for part in self.without]
+        return expressions.intersect([found, *map(expressions.complement, outside)])
 
     def gaps(self) -> list[str]:
         """What the formats of this set demand beyond what is enforced, one line each."""
