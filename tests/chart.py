@@ -55,6 +55,40 @@ class Chart:
                 after._read(terms.derive(term, symbol), goal)
         return after
 
+    def token(self, id: int, spelling: bytes = b"") -> Chart | None:
+        """The chart after a token, taken by its id or its spelling or both; None if it is neither."""
+        after = [self.step(TOKEN + id)]
+        if spelling:
+            chart = self
+            for byte in spelling:
+                chart = chart.step(byte)
+            after.append(chart)
+        ways = [chart for chart in after if chart.is_viable]
+        if len(ways) < 2:
+            return ways[0] if ways else None
+        both = Chart(self.grammar)
+        for chart in ways:
+            both.accepted |= chart.accepted
+            both.reading |= chart.reading
+            both.tokens += chart.tokens
+        return both
+
+    def forced(self, at_most: int) -> bytes:
+        """The bytes that must come next."""
+        chart, out = self, bytearray()
+        while len(out) < at_most and not chart.accepted and not chart.tokens:
+            following = chart.following()
+            if len(following) != 1:
+                break
+            out += bytes(following)
+            chart = chart.step(following[0])
+        return bytes(out)
+
+    def following(self) -> list[int]:
+        """The bytes that may come next."""
+        alphabet = self.grammar.exprs.alphabet if self.reading else ()
+        return [byte for byte in sorted(alphabet) if self.step(byte).is_viable]
+
     def _read(self, term: int, goal: Goal) -> None:
         terms = self.grammar.exprs.terms
         if (term, goal) in self.reading:

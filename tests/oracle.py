@@ -212,8 +212,9 @@ class Expressions:
         self.exprs = dict(exprs)
         self.alphabet = alphabet
         self.terms = Terms(self.exprs, alphabet)
-        self.members: dict[int, frozenset[int]] = {}
         self.added: dict[tuple[int, int] | bytes, int] = {}
+        self.known: dict[tuple[int, Text, int], frozenset[int]] = {}
+        self.possible: dict[tuple[int, Text, int], bool] = {}
 
     def literal(self, byte: bytes) -> int:
         """The expression of one byte."""
@@ -238,22 +239,26 @@ class Expressions:
             self.exprs[self.added[key]] = item
         return self.added[key]
 
-    def class_of(self, expr: int) -> frozenset[int]:
-        if expr not in self.members:
-            ranges = self.exprs[expr][1]
-            every = frozenset(byte for low, high in ranges for byte in range(low, high + 1))
-            self.members[expr] = every & self.alphabet
-        return self.members[expr]
+    def _members(self, ranges: Sequence[Sequence[int]]) -> frozenset[int]:
+        every = frozenset(byte for low, high in ranges for byte in range(low, high + 1))
+        return every & self.alphabet
 
     def ends(self, expr: int, text: Text, start: int) -> frozenset[int]:
         """Every ``end`` for which the expression matches ``text[start:end]``."""
-        kind, *rest = self.exprs[expr]
+        key = (expr, text, start)
+        if key not in self.known:
+            if len(self.known) > 10_000:
+                self.known.clear()
+            self.known[key] = self._ends(text, start, *self.exprs[expr])
+        return self.known[key]
+
+    def _ends(self, text: Text, start: int, kind: str, *rest: Any) -> frozenset[int]:
         if kind == "never":
             return frozenset()
         if kind in ("epsilon", "tag"):
             return frozenset([start])
         if kind == "class":
-            hit = start < len(text) and text[start] in self.class_of(expr)
+            hit = start < len(text) and text[start] in self._members(rest[0])
             return frozenset([start + 1] if hit else [])
         if kind == "concat":
             found = frozenset([start])
@@ -298,22 +303,30 @@ class Expressions:
 
     def is_viable(self, expr: int, text: Text, start: int) -> bool:
         """Whether ``text[start:]`` begins some string that the expression matches."""
+        key = (expr, text, start)
+        if key not in self.possible:
+            if len(self.possible) > 10_000:
+                self.possible.clear()
+            self.possible[key] = self._is_viable(expr, text, start, *self.exprs[expr])
+        return self.possible[key]
+
+    def _is_viable(self, expr: int, text: Text, start: int, kind: str, *rest: Any) -> bool:
         size = len(text)
-        kind, *rest = self.exprs[expr]
         if kind == "never":
             return False
         if kind in ("epsilon", "tag"):
             return start == size
         if kind == "class":
-            fits = start == size or (start == size - 1 and text[start] in self.class_of(expr))
-            return fits and bool(self.class_of(expr))
+            members = self._members(rest[0])
+            fits = start == size or (start == size - 1 and text[start] in members)
+            return fits and bool(members)
         if kind == "union":
             return any(self.is_viable(part, text, start) for part in rest[0])
         if kind == "concat":
             return self._is_viable_sequence(rest[0], text, start)
         if kind == "repeat":
             return self._is_viable_repeat(rest, text, start)
-        if max(self._all_ends(text, start)) < size:
+        if not self.alphabet.issuperset(text[start:]):
             return False
         term = self.terms.of(expr)
         for symbol in text[start:]:
