@@ -1,0 +1,235 @@
+"""All roads to a mask agree, with each other and with the oracle (guarantees 1 and 4 of the design).
+
+Small grammars with small vocabularies are explored text by text, see :mod:`roads`; then schemas and
+patterns are walked at random with real tokenizers, where the oracle checks a sample of tokens.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import gramlock
+from chart import ChartOracle
+from grammars import BY_HAND, VOCABULARIES, Spec, build, grammar, random_spec, random_tokens
+from oracle import Tokens
+from roads import ROADS, Case, explore, fill, fill_by_walk, replay, successors
+
+
+def agrees(case: Case, states: int, rng: random.Random, longest: int = 8) -> None:
+    """Both sides say that there is no sentence, or agree on all texts visited."""
+    if case.satisfiable:
+        assert explore(case, states, rng, longest) > 0
+    else:
+        with pytest.raises(gramlock.UnsatisfiableError):
+            case.compile()
+
+
+# ---- by hand and by seed
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize("name", BY_HAND)
+def test_by_hand(name: str, vocabulary: str, thorough: bool) -> None:
+    case = Case(BY_HAND[name], VOCABULARIES[vocabulary])
+    agrees(case, 600 if thorough else 12, random.Random(1), 12 if thorough else 6)
+
+
+def random_case(seed: int) -> Case:
+    tokens = random_tokens(seed)
+    return Case(random_spec(seed, token_ids=range(len(tokens.texts))), tokens)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_grammars(seed: int, thorough: bool) -> None:
+    agrees(random_case(seed), 100 if thorough else 12, random.Random(seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(40))
+def test_many_random_grammars(block: int) -> None:
+    for seed in range(1000 + 100 * block, 1100 + 100 * block):
+        agrees(random_case(seed), 25, random.Random(seed))
+
+
+def test_every_text_of_two_bytes(thorough: bool) -> None:
+    """Not only viable texts: what is refused is refused, byte by byte and at once."""
+    tokens = VOCABULARIES["long tokens"]
+    for name in ("cycle", "balanced", "counted", "switch", "without ab", "hidden left recursion"):
+        oracle = ChartOracle(BY_HAND[name].dump(), tokens)
+        case = Case(BY_HAND[name], tokens)
+        program = case.compile()
+        for number in range(3 ** (7 if thorough else 5)):
+            text = bytes(b"abc"[number // 3**place % 3] for place in range(5))
+            at_once = program.matcher().accept_bytes(text)
+            assert at_once == oracle.is_prefix(tuple(text)), (name, text)
+            matcher = program.matcher()
+            assert all(matcher.accept_bytes(bytes([byte])) for byte in text) == at_once
+
+
+@pytest.mark.parametrize("seed", range(0, 150, 6))
+def test_what_was_built_is_what_was_meant(seed: int) -> None:
+    """The dump of the finished grammar is the grammar: the builder's simplifications lose nothing."""
+    case = random_case(seed)
+    meant = ChartOracle(case.spec.dump(), case.tokens)
+    built = ChartOracle(build(case.spec).dump(), case.tokens)
+    waiting, visited = [((), meant.start, built.start)], 0
+    while waiting and visited < 40:
+        text, one, other = waiting.pop(0)
+        visited += 1
+        assert one.is_viable == other.is_viable, text
+        assert one.accepted == other.accepted, text
+        if one.is_viable:
+            assert meant.mask_of(one) == built.mask_of(other), text
+            steps = sorted(case.tokens.alphabet())
+            waiting += [((*text, byte), one.step(byte), other.step(byte)) for byte in steps]
+
+
+# ---- counts near and far from their bounds
+
+
+@pytest.mark.parametrize("low, high", [(0, 45), (40, 45), (85, None), (3, 100_000), (100, 100)])
+def test_counts_near_their_bounds(low: int, high: int | None, thorough: bool) -> None:
+    """Tokens of 40 bytes, so that one token can pass a bound from afar."""
+    tokens = VOCABULARIES["long tokens"]
+    node = grammar(
+        lambda g: g.sequence(g.repetition(g.terminal(b"a"), low, high), g.terminal(b"b"))
+    )
+    expr = grammar(
+        lambda g: g.terminal(g.concat(g.repeat(g.bytes(b"a"), low, high), g.literal(b"b")))
+    )
+    both = grammar(
+        lambda g: g.repetition(
+            g.sequence(g.repetition(g.terminal(b"a"), low, high), g.terminal(b"b")), 1, 2
+        )
+    )
+    for number, spec in enumerate((node, expr, both)):
+        agrees(Case(spec, tokens), 120 if thorough else 25, random.Random(number), 9)
+
+
+# ---- budgets
+
+
+@pytest.mark.parametrize("name", ["ambiguous sums", "balanced", "object, any order", "switch"])
+@pytest.mark.parametrize("budget", ["program_bytes", "steps"])
+def test_tiny_budgets_change_nothing_but_raise(name: str, budget: str) -> None:
+    """Under any budget a road gives the right mask or raises, and then the matcher is as it was."""
+    tokens = VOCABULARIES["objects"]
+    raised = filled = 0
+    for amount in [1 << power for power in range(2, 18)]:
+        case = Case(BY_HAND[name], tokens)
+        limits = gramlock.Limits(**{budget: amount})
+        try:
+            program = case.compile(limits)
+            one, two = walk_within(case, program, budget)
+        except gramlock.LimitError as error:
+            assert budget.startswith(error.budget) or error.budget in (budget, "rewrite_steps")
+            assert error.asked > error.limit
+            one, two = 1, 0
+        raised, filled = raised + one, filled + two
+    assert raised
+    assert filled
+
+
+def walk_within(case: Case, program: gramlock.Program, budget: str) -> tuple[int, int]:
+    """How many roads raised and how many gave a mask on one walk."""
+    raised = filled = 0
+    rng = random.Random(5)
+    chart, matcher = case.oracle.start, program.matcher()
+    for step in range(12):
+        expected = case.oracle.mask_of(chart)
+        for name, road in ROADS.items():
+            try:
+                assert road(matcher) == expected, name
+                filled += 1
+            except gramlock.LimitError as error:
+                assert error.budget == budget
+                raised += 1
+            assert matcher.steps == step
+        following = list(successors(chart, case.tokens))
+        if not following:
+            break
+        token, chart = rng.choice(following)
+        try:
+            assert matcher.accept_token(token)
+        except gramlock.LimitError:
+            raised += 1
+            break
+    return raised, filled
+
+
+def test_epochs_are_invisible() -> None:
+    """A budget that is full again and again: the tables are dropped, the masks stay right."""
+    tokens = VOCABULARIES["objects"]
+    case = Case(BY_HAND["object, any order"], tokens)
+    program = case.compile(gramlock.Limits(program_bytes=160_000))
+    rng = random.Random(9)
+    parked: list[tuple[gramlock.Matcher, set[int]]] = []
+    for _ in range(300):
+        chart, matcher = case.oracle.start, program.matcher()
+        for _ in range(rng.randrange(12)):
+            following = list(successors(chart, tokens))
+            if not following:
+                break
+            token, chart = rng.choice(following)
+            assert matcher.accept_token(token)
+            assert fill(matcher) == case.oracle.mask_of(chart)
+        parked.append((matcher, case.oracle.mask_of(chart)))
+        old, expected = rng.choice(parked)
+        assert fill(old) == expected
+
+
+# ---- planted faults
+
+
+def test_a_wrong_grammar_is_noticed() -> None:
+    """The core is given one grammar and the oracle another: the comparison must fail."""
+    pairs = [
+        ("left recursion", "cycle"),
+        ("object, declared", "object, any order"),
+        ("counted", "nested counts"),
+        ("palindromes", "balanced"),
+    ]
+    for one, other in pairs:
+        case = Case(BY_HAND[one], VOCABULARIES["objects"])
+        case.oracle = ChartOracle(BY_HAND[other].dump(), case.tokens)
+        with pytest.raises((AssertionError, StopIteration)):
+            explore(case, 200, random.Random(2))
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_wrong_bit_is_noticed(road: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = ROADS[road]
+    monkeypatch.setitem(ROADS, road, lambda matcher: right(matcher) ^ {0})
+    with pytest.raises(AssertionError):
+        explore(Case(BY_HAND["cycle"], VOCABULARIES["bytes"]), 3, random.Random(0))
+
+
+def test_a_single_differing_byte_is_noticed() -> None:
+    """Two grammars that differ after six bytes only."""
+    late = Spec()
+    late.root = late.terminal(b"abababc")
+    other = Spec()
+    other.root = other.terminal(b"abababd")
+    case = Case(late, Tokens([b"a", b"b", b"c", b"d", b"ab"]))
+    case.oracle = ChartOracle(other.dump(), case.tokens)
+    with pytest.raises(AssertionError):
+        explore(case, 100, random.Random(0))
+
+
+def test_a_dead_end_would_be_noticed() -> None:
+    """Every state that a walk can reach has a token or may end."""
+    for name in ("without ab", "dead branches", "object, declared", "mutual left recursion"):
+        case = Case(BY_HAND[name], VOCABULARIES["objects"])
+        program = case.compile()
+        for seed in range(20):
+            rng, path = random.Random(seed), []
+            while len(path) < 40:
+                matcher = replay(program, path)
+                allowed = sorted(fill(matcher))
+                assert fill_by_walk(matcher) == set(allowed)
+                assert allowed, path
+                path.append(rng.choice(allowed))
+                if path[-1] in case.tokens.end_ids:
+                    break
