@@ -31,7 +31,7 @@ typedef struct glk_work {
 static inline glk_status glk_work_spend(glk_work *self, uint64_t steps, glk_error *err) {
     self->steps += steps;
     if (GLK_UNLIKELY(self->steps > self->max_steps)) {
-        return glk_fail_limit(err, "rewrite_steps", self->steps, self->max_steps);
+        return glk_fail_limit(err, "steps", self->steps, self->max_steps);
     }
     return GLK_OK;
 }

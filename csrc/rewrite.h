@@ -44,7 +44,7 @@ typedef struct glk_rewrite_env {
     bool (*has_token)(void *context, uint32_t id);
 } glk_rewrite_env;
 
-/* `max_steps` bounds the work of all passes together (budget "rewrite_steps").  `out` is
+/* `max_steps` bounds the work of all passes together (budget "steps").  `out` is
  * initialised by the caller (glk_code_init); after a failure it is only good for glk_code_free. */
 glk_status glk_rewrite(const glk_grammar *grammar, const glk_rewrite_env *env, uint64_t max_steps,
                        glk_code *out, glk_error *err);
