@@ -30,89 +30,71 @@ def ids(row: Any) -> set[int]:
     return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
 
 
-def fill(matcher: gramlock.Matcher) -> set[int]:
-    bitmask = gramlock.allocate_token_bitmask(1, matcher_size(matcher))
+def fill(matcher: gramlock.Matcher, size: int) -> set[int]:
+    bitmask = gramlock.allocate_token_bitmask(1, size)
     matcher.fill_next_token_bitmask(bitmask)
     return ids(bitmask[0])
 
 
-def fill_by_walk(matcher: gramlock.Matcher) -> set[int]:
-    bitmask = gramlock.allocate_token_bitmask(1, matcher_size(matcher))
+def fill_by_walk(matcher: gramlock.Matcher, size: int) -> set[int]:
+    bitmask = gramlock.allocate_token_bitmask(1, size)
     matcher._fill_by_walk(bitmask)
     return ids(bitmask[0])
 
 
-def fill_batch(matcher: gramlock.Matcher, threads: int) -> set[int]:
+def fill_batch(matcher: gramlock.Matcher, size: int, threads: int) -> set[int]:
     """Three rows, the first and the last for the same text."""
     rows = [matcher.fork(), matcher.program.matcher(), matcher]
-    bitmask = gramlock.allocate_token_bitmask(3, matcher_size(matcher))
+    bitmask = gramlock.allocate_token_bitmask(3, size)
     gramlock.fill_next_token_bitmasks(rows, bitmask, threads=threads)
     assert ids(bitmask[0]) == ids(bitmask[2])
     return ids(bitmask[2])
 
 
-def fill_after_rollback(matcher: gramlock.Matcher) -> set[int]:
-    allowed = sorted(fill(matcher))
+def fill_after_rollback(matcher: gramlock.Matcher, size: int) -> set[int]:
+    allowed = sorted(fill(matcher, size))
     for token in allowed[:1] + allowed[-1:]:
         assert matcher.accept_token(token)
         matcher.rollback(1)
-    return fill(matcher)
+    return fill(matcher, size)
 
 
-def fill_after_refusal(matcher: gramlock.Matcher) -> set[int]:
-    for token in range(matcher_size(matcher)):
+def fill_after_refusal(matcher: gramlock.Matcher, size: int) -> set[int]:
+    for token in range(size):
         fork = matcher.fork()
         if not fork.accept_token(token):
             assert not matcher.accept_token(token)
     assert not matcher.accept_bytes(b"\x00\xff")
-    return fill(matcher)
+    return fill(matcher, size)
 
 
-SIZES: dict[int, int] = {}
-
-
-def matcher_size(matcher: gramlock.Matcher) -> int:
-    """The size of the vocabulary, as the test that compiled the program noted it."""
-    return SIZES[id(matcher.program)]
-
-
-ROADS: dict[str, Callable[[gramlock.Matcher], set[int]]] = {
+ROADS: dict[str, Callable[[gramlock.Matcher, int], set[int]]] = {
     "walk": fill_by_walk,
     "fill": fill,
     "fill again": fill,
-    "batch": lambda matcher: fill_batch(matcher, 1),
-    "batch, two threads": lambda matcher: fill_batch(matcher, 2),
+    "batch": lambda matcher, size: fill_batch(matcher, size, 1),
+    "batch, two threads": lambda matcher, size: fill_batch(matcher, size, 2),
     "after rollback": fill_after_rollback,
     "after refusal": fill_after_refusal,
-    "fork": lambda matcher: fill(matcher.fork()),
+    "fork": lambda matcher, size: fill(matcher.fork(), size),
 }
 
 
 class Case:
-    """One grammar with one vocabulary, in the oracle and in the core.
-
-    Attributes:
-        programs: The grammar compiled twice, each with a vocabulary of its own.
-    """
+    """One grammar with one vocabulary, in the oracle and in the core."""
 
     def __init__(self, spec: Spec, tokens: Tokens) -> None:
         self.spec, self.tokens = spec, tokens
         self.oracle = ChartOracle(spec.dump(), tokens)
-        self.programs: list[gramlock.Program] = []
+        self.size = len(tokens.texts)
 
     def compile(self, limits: gramlock.Limits | None = None) -> gramlock.Program:
-        program = vocabulary(self.tokens).compile(gramlock.Grammar(build(self.spec)), limits=limits)
-        SIZES[id(program)] = len(self.tokens.texts)
-        self.programs.append(program)
-        return program
+        """A new program, with a vocabulary of its own."""
+        return vocabulary(self.tokens).compile(gramlock.Grammar(build(self.spec)), limits=limits)
 
     @property
     def satisfiable(self) -> bool:
         return self.oracle.start.is_viable
-
-    def close(self) -> None:
-        for program in self.programs:
-            del SIZES[id(program)]
 
 
 def successors(chart: Chart, tokens: Tokens) -> Iterator[tuple[int, Chart]]:
@@ -135,7 +117,6 @@ def explore(case: Case, states: int, rng: random.Random, longest: int = 8) -> in
         compare(case, first, second, path, chart)
         if len(path) < longest:
             waiting += [([*path, token], after) for token, after in successors(chart, case.tokens)]
-    case.close()
     return visited
 
 
@@ -146,9 +127,9 @@ def compare(
     matcher = replay(first, path)
     expected = case.oracle.mask_of(chart)
     for name, road in ROADS.items():
-        assert road(matcher) == expected, (name, path)
-    assert fill(replay(second, path)) == expected, ("another program", path)
-    for token in range(len(case.tokens.texts)):
+        assert road(matcher, case.size) == expected, (name, path)
+    assert fill(replay(second, path), case.size) == expected, ("another program", path)
+    for token in range(case.size):
         fork = matcher.fork()
         assert fork.accept_token(token) == (token in expected), ("accept", path, token)
     compare_rest(case, matcher, path, chart, expected)
@@ -167,7 +148,7 @@ def compare_rest(
     if forced:
         assert matcher.fork().accept_bytes(forced)
     start = matcher.program.matcher()
-    refused = next(id for id in range(len(case.tokens.texts) + 1) if id not in expected)
+    refused = next(id for id in range(case.size + 1) if id not in expected)
     assert start.validate_tokens([*path, refused, 0]) == len(path), ("validate", path)
     assert start.steps == 0
 

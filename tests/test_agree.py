@@ -6,6 +6,7 @@ patterns are walked at random with real tokenizers, where the oracle checks a sa
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -53,17 +54,16 @@ def test_many_random_grammars(block: int) -> None:
         agrees(random_case(seed), 25, random.Random(seed))
 
 
-def test_every_text_of_two_bytes(thorough: bool) -> None:
+def test_every_short_text(thorough: bool) -> None:
     """Not only viable texts: what is refused is refused, byte by byte and at once."""
     tokens = VOCABULARIES["long tokens"]
     for name in ("cycle", "balanced", "counted", "switch", "without ab", "hidden left recursion"):
         oracle = ChartOracle(BY_HAND[name].dump(), tokens)
         case = Case(BY_HAND[name], tokens)
         program = case.compile()
-        for number in range(3 ** (7 if thorough else 5)):
-            text = bytes(b"abc"[number // 3**place % 3] for place in range(5))
-            at_once = program.matcher().accept_bytes(text)
-            assert at_once == oracle.is_prefix(tuple(text)), (name, text)
+        for text in itertools.product(b"abc", repeat=8 if thorough else 5):
+            at_once = program.matcher().accept_bytes(bytes(text))
+            assert at_once == oracle.is_prefix(text), (name, bytes(text))
             matcher = program.matcher()
             assert all(matcher.accept_bytes(bytes([byte])) for byte in text) == at_once
 
@@ -124,7 +124,7 @@ def test_tiny_budgets_change_nothing_but_raise(name: str, budget: str) -> None:
             program = case.compile(limits)
             one, two = walk_within(case, program, budget)
         except gramlock.LimitError as error:
-            assert budget.startswith(error.budget) or error.budget in (budget, "rewrite_steps")
+            assert error.budget == budget
             assert error.asked > error.limit
             one, two = 1, 0
         raised, filled = raised + one, filled + two
@@ -141,7 +141,7 @@ def walk_within(case: Case, program: gramlock.Program, budget: str) -> tuple[int
         expected = case.oracle.mask_of(chart)
         for name, road in ROADS.items():
             try:
-                assert road(matcher) == expected, name
+                assert road(matcher, case.size) == expected, name
                 filled += 1
             except gramlock.LimitError as error:
                 assert error.budget == budget
@@ -163,7 +163,7 @@ def test_epochs_are_invisible() -> None:
     """A budget that is full again and again: the tables are dropped, the masks stay right."""
     tokens = VOCABULARIES["objects"]
     case = Case(BY_HAND["object, any order"], tokens)
-    program = case.compile(gramlock.Limits(program_bytes=160_000))
+    program = case.compile(gramlock.Limits(program_bytes=20_000))
     rng = random.Random(9)
     parked: list[tuple[gramlock.Matcher, set[int]]] = []
     for _ in range(300):
@@ -174,10 +174,11 @@ def test_epochs_are_invisible() -> None:
                 break
             token, chart = rng.choice(following)
             assert matcher.accept_token(token)
-            assert fill(matcher) == case.oracle.mask_of(chart)
+            assert fill(matcher, case.size) == case.oracle.mask_of(chart)
         parked.append((matcher, case.oracle.mask_of(chart)))
         old, expected = rng.choice(parked)
-        assert fill(old) == expected
+        assert fill(old, case.size) == expected
+    assert program.stats()["epochs"] > 10
 
 
 # ---- planted faults
@@ -201,7 +202,7 @@ def test_a_wrong_grammar_is_noticed() -> None:
 @pytest.mark.parametrize("road", ROADS)
 def test_a_wrong_bit_is_noticed(road: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = ROADS[road]
-    monkeypatch.setitem(ROADS, road, lambda matcher: right(matcher) ^ {0})
+    monkeypatch.setitem(ROADS, road, lambda matcher, size: right(matcher, size) ^ {0})
     with pytest.raises(AssertionError):
         explore(Case(BY_HAND["cycle"], VOCABULARIES["bytes"]), 3, random.Random(0))
 
@@ -227,8 +228,8 @@ def test_a_dead_end_would_be_noticed() -> None:
             rng, path = random.Random(seed), []
             while len(path) < 40:
                 matcher = replay(program, path)
-                allowed = sorted(fill(matcher))
-                assert fill_by_walk(matcher) == set(allowed)
+                allowed = sorted(fill(matcher, case.size))
+                assert fill_by_walk(matcher, case.size) == set(allowed)
                 assert allowed, path
                 path.append(rng.choice(allowed))
                 if path[-1] in case.tokens.end_ids:
