@@ -6,6 +6,7 @@ public is built on these classes, which hold no policy of their own.
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -226,7 +227,7 @@ class GrammarHandle:
     """A finished grammar.
 
     Attributes:
-        fingerprint: 64-bit hash of its content.
+        fingerprint: 64-bit hash of its content, 0 if memory ran out.
         tokens_below: One more than the largest token id it names, 0 if it names none.
     """
 
@@ -234,7 +235,11 @@ class GrammarHandle:
         self._handle = handle
         self._store = store
         self.tokens_below = tokens_below
-        self.fingerprint: int = int(lib.glk_grammar_fingerprint(handle))
+
+    @functools.cached_property
+    def fingerprint(self) -> int:
+        """Worked out when asked for: it visits the whole grammar."""
+        return int(lib.glk_grammar_fingerprint(self._handle))
 
     def bytes_used(self) -> frozenset[int]:
         """The bytes that occur in its texts."""

@@ -32,7 +32,6 @@ class Grammar:
     :meth:`gramlock.Vocabulary.compile`.
 
     Attributes:
-        fingerprint: 64-bit hash of the content; equal grammars have equal ones.
         report: What became of each keyword of the schema it came from, or None.
     """
 
@@ -42,9 +41,13 @@ class Grammar:
         self._handle = handle
         self.report = report
         self.limits = limits or Limits()
-        self.fingerprint = handle.fingerprint
         self._lock = threading.Lock()
         self._program: ProgramHandle | None = None
+
+    @property
+    def fingerprint(self) -> int:
+        """64-bit hash of the content; equal grammars have equal ones."""
+        return self._handle.fingerprint
 
     @classmethod
     def from_json_schema(
