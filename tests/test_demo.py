@@ -114,5 +114,5 @@ def test_the_run(real: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "jsonschema package: valid" in shown
     record = json.loads(shown[shown.index("{") : shown.rindex("}") + 1])
     assert record["order"] == "ORD-204817"
-    assert record["customer"]["name"] == "Ana Lopez"
+    assert record["customer"]["name"] == "Maria Rossi"
     assert record["reason"] == "damaged"

@@ -126,7 +126,7 @@ def test_a_prefix_that_was_written_already(real: Model) -> None:
 def test_the_constraint_is_cheap(real: Model) -> None:
     """At most one part in a hundred of a step of this model; the least of three runs counts."""
     shares = []
-    for _ in range(3):
+    while len(shares) < 3 and min(shares, default=1.0) > 0.01:
         shown: list[str] = []
         result = generate(real, guard(real, PERSON), ASK, show=shown.append)
         assert result.finished

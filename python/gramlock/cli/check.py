@@ -20,6 +20,7 @@ from rich.table import Table
 from ..errors import MissingDependencyError
 from ..grammar import Grammar
 from .inputs import (
+    DEFAULTS,
     Formats,
     JsonOutput,
     Numbers,
@@ -64,10 +65,13 @@ def check(
     ] = None,
     samples: Annotated[int, typer.Option(help="Sentences to sample and validate.", min=0)] = 0,
     seed: Annotated[int, typer.Option(help="Of the first sample.")] = 0,
-    order: Order = "declared",
-    whitespace: Whitespace = "bounded",
-    numbers: Numbers = "canonical",
-    formats: Formats = "assert",
+    everything: Annotated[
+        bool, typer.Option("--all", help="List keywords that are enforced as they stand, too.")
+    ] = False,
+    order: Order = DEFAULTS.order,
+    whitespace: Whitespace = DEFAULTS.whitespace,
+    numbers: Numbers = DEFAULTS.numbers,
+    formats: Formats = DEFAULTS.formats,
     relax: Relax = False,
     json_output: JsonOutput = False,
 ) -> int:
@@ -88,7 +92,7 @@ def check(
     if json_output:
         emit(_record(grammar, seconds, findings))
     else:
-        _print(file, grammar, seconds, findings)
+        _print(file, grammar, seconds, findings, everything)
     return BAD if findings.wrong else OK
 
 
@@ -157,14 +161,22 @@ def _record(grammar: Grammar, seconds: float, findings: Findings) -> dict[str, A
     }
 
 
-def _print(file: Path, grammar: Grammar, seconds: float, findings: Findings) -> None:
+def _print(
+    file: Path, grammar: Grammar, seconds: float, findings: Findings, everything: bool
+) -> None:
+    entries = grammar.report.places if grammar.report else ()
+    exact = sum(entry.status == "enforced" and not entry.note for entry in entries)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("what became of it", "place", "note"):
-        table.add_column(name, overflow="fold")
-    for entry in grammar.report.places if grammar.report else ():
-        table.add_row(entry.status, escape("#" + entry.pointer), escape(entry.note))
+    table.add_column("keyword", no_wrap=True, overflow="fold")
+    table.add_column("is")
+    table.add_column("note")
+    for entry in entries:
+        if everything or entry.status != "enforced" or entry.note:
+            table.add_row(escape("#" + entry.pointer), entry.status, escape(entry.note))
     if table.row_count:
         out.print(table)
+    if exact and not everything:
+        out.print(f"{exact} keywords are enforced as they stand (--all lists them)")
     out.print(f"[green]usable[/green]: {escape(str(file))}, compiled in {1000 * seconds:.1f} ms")
     if findings.instances:
         out.print(f"{findings.instances} instances tested")

@@ -13,7 +13,7 @@ import typer
 
 from ..errors import GramlockError, MissingDependencyError
 from ..grammar import Grammar
-from .inputs import Formats, JsonOutput, Numbers, Order, Relax, Whitespace, compile_schema
+from .inputs import DEFAULTS, Formats, JsonOutput, Numbers, Order, Relax, Whitespace, compile_schema
 from .report import BAD, OK, emit, notes, reported
 
 __all__ = ["cost_line", "generate"]
@@ -39,12 +39,15 @@ def generate(
     max_new_tokens: Annotated[int, typer.Option(help="Cut the text off here.", min=1)] = 512,
     device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, mps, …")] = "cpu",
     threads: Annotated[
-        int | None, typer.Option(help="CPU threads of the model; default: torch's own.", min=1)
+        int | None,
+        typer.Option(
+            help="CPU threads of the model; default: torch's own, 1 for the demo's.", min=1
+        ),
     ] = None,
-    order: Order = "declared",
-    whitespace: Whitespace = "bounded",
-    numbers: Numbers = "canonical",
-    formats: Formats = "assert",
+    order: Order = DEFAULTS.order,
+    whitespace: Whitespace = DEFAULTS.whitespace,
+    numbers: Numbers = DEFAULTS.numbers,
+    formats: Formats = DEFAULTS.formats,
     relax: Relax = False,
     json_output: JsonOutput = False,
 ) -> int:
@@ -63,7 +66,10 @@ def generate(
     from ..integrations.transformers import LogitsProcessor
 
     with notes.status("loading the model"):
-        loaded = generation.load_model(model_folder(model), device=device, threads=threads)
+        folder = model_folder(model)
+        if folder != model:  # the demo's model is too small to gain from more than one
+            threads = threads or 1
+        loaded = generation.load_model(folder, device=device, threads=threads)
         processor = LogitsProcessor(
             grammar, loaded.tokenizer, generation_config=loaded.model.generation_config
         )

@@ -11,8 +11,10 @@ import typer
 
 from ..errors import GramlockError
 from ..grammar import Grammar
+from ..schema import SchemaOptions
 
 __all__ = [
+    "DEFAULTS",
     "Formats",
     "JsonOutput",
     "Numbers",
@@ -23,6 +25,8 @@ __all__ = [
     "read_json",
     "read_lines",
 ]
+
+DEFAULTS = SchemaOptions()
 
 Order = Annotated[str, typer.Option(help="Order of members: declared or any.")]
 Whitespace = Annotated[

@@ -20,7 +20,7 @@ from ..errors import GramlockError
 from ..grammar import Grammar
 from ..vocabulary import Vocabulary
 from .generate import model_folder
-from .inputs import Formats, JsonOutput, Numbers, Order, Relax, Whitespace, compile_schema
+from .inputs import DEFAULTS, Formats, JsonOutput, Numbers, Order, Relax, Whitespace, compile_schema
 from .report import BAD, OK, emit, notes, out, reported
 
 __all__ = ["mask"]
@@ -35,10 +35,10 @@ def mask(
     schema: Annotated[Path | None, typer.Option(help="JSON Schema.", metavar="FILE")] = None,
     regex: Annotated[str | None, typer.Option(help="Regular expression instead.")] = None,
     examples: Annotated[int, typer.Option(help="How many tokens to show.", min=0)] = 20,
-    order: Order = "declared",
-    whitespace: Whitespace = "bounded",
-    numbers: Numbers = "canonical",
-    formats: Formats = "assert",
+    order: Order = DEFAULTS.order,
+    whitespace: Whitespace = DEFAULTS.whitespace,
+    numbers: Numbers = DEFAULTS.numbers,
+    formats: Formats = DEFAULTS.formats,
     relax: Relax = False,
     json_output: JsonOutput = False,
 ) -> int:
@@ -98,7 +98,9 @@ def _look(vocabulary: Vocabulary, matcher: Any, examples: int) -> dict[str, Any]
     bits = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")
     allowed = np.flatnonzero(bits[: vocabulary.size])
     ends = set(vocabulary.end_ids)
-    shown = [int(token) for token in allowed if int(token) not in ends][:examples]
+    texts = [int(token) for token in allowed if int(token) not in ends]
+    places = np.linspace(0, len(texts) - 1, min(examples, len(texts))).round().astype(int)
+    shown = [texts[place] for place in places]
     return {
         "accepted": True,
         "allowed": len(allowed),

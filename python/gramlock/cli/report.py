@@ -22,8 +22,10 @@ __all__ = ["BAD", "OK", "REFUSED", "STUCK", "USAGE", "emit", "notes", "out", "re
 
 OK, BAD, USAGE, REFUSED, STUCK = range(5)
 
+_PIPE = 160  # columns where there is no terminal to ask
+
 #: For results, and for everything else.
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _PIPE)
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Command = TypeVar("Command", bound=Callable[..., int])

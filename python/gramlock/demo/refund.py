@@ -17,6 +17,9 @@ SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "order": {"type": "string", "pattern": "^ORD-[0-9]{6}$"},
+        "date": {"type": "string", "format": "date"},
+        "reason": {"enum": ["damaged", "late", "wrong item", "not wanted"]},
+        "refund": {"$ref": "#/$defs/money"},
         "customer": {
             "type": "object",
             "properties": {
@@ -41,11 +44,8 @@ SCHEMA: dict[str, Any] = {
             "minItems": 1,
             "maxItems": 3,
         },
-        "reason": {"enum": ["damaged", "late", "wrong item", "not wanted"]},
-        "refund": {"$ref": "#/$defs/money"},
-        "date": {"type": "string", "format": "date"},
     },
-    "required": ["order", "customer", "items", "reason", "refund", "date"],
+    "required": ["order", "date", "reason", "refund", "customer", "items"],
     "additionalProperties": False,
     "$defs": {
         "money": {"type": "number", "minimum": 0, "maximum": 1000, "multipleOf": 0.01},
@@ -56,10 +56,10 @@ PROMPT = """\
 Write a refund record in JSON.
 
 order: ORD-204817
-customer name: Ana Lopez
-customer email: ana.lopez@example.com
-item 1: coffee mug, quantity 2, price 12.50
-item 2: teapot, quantity 1, price 30.00
+date: 2026-03-14
 reason: damaged
 refund: 55.00
-date: 2026-03-14"""
+customer name: Maria Rossi
+customer email: maria@example.com
+item 1: coffee mug, quantity 2, price 12.50
+item 2: teapot, quantity 1, price 30.00"""
