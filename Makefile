@@ -94,6 +94,7 @@ bench: $(VENV)/dev
 	$(BIN)/python -m benchmarks.run $(ARGS)
 
 compare: $(VENV)/compare
+	$(BIN)/python tests/assets.py llama3
 	$(BIN)/python -m benchmarks.compare $(ARGS)
 
 dist: $(VENV)/dev

@@ -120,6 +120,123 @@ CASES = [
 ]
 
 
+# ---- more, for comparisons: what people ask of a model
+
+
+def tagged(number: int) -> dict[str, Any]:
+    """One of several shapes, told apart by a constant."""
+    shapes = {
+        f"circle{number}": {"radius": {"type": "number", "minimum": 0}},
+        "rectangle": {"width": {"type": "integer"}, "height": {"type": "integer"}},
+        "text": {"content": {"type": "string", "maxLength": 200}, "bold": {"type": "boolean"}},
+    }
+    branches = [closed({"kind": {"const": kind}, **rest}) for kind, rest in shapes.items()]
+    return {"type": "array", "items": {"anyOf": branches}, "maxItems": 50}
+
+
+def formats(number: int) -> dict[str, Any]:
+    names = ["date-time", "date", "time", "uuid", "ipv4", "email"]
+    listed = {f"{name}{number}": {"type": "string", "format": name} for name in names}
+    return closed({**listed, "code": {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{1,6}$"}})
+
+
+def counted(number: int) -> dict[str, Any]:
+    """Bounds on everything that can be counted."""
+    return closed(
+        {
+            f"title{number}": {"type": "string", "minLength": 3, "maxLength": 80},
+            "summary": {"type": "string", "maxLength": 1000},
+            "ratings": {
+                "type": "array",
+                "items": {"type": "integer", "minimum": 1, "maximum": 5},
+                "minItems": 3,
+                "maxItems": 100,
+            },
+            "percent": {"type": "number", "minimum": 0, "maximum": 100},
+        }
+    )
+
+
+def listed(number: int) -> dict[str, Any]:
+    """A long list to choose from."""
+    codes = [f"{a}{b}-{number}" for a in "ABCDEFGHIJKLMNOP" for b in range(20)]
+    return closed({"code": {"enum": codes}, "also": {"type": "array", "items": {"enum": codes}}})
+
+
+def keyed(number: int) -> dict[str, Any]:
+    """Names that the model chooses."""
+    entry = closed({"count": {"type": "integer"}, f"unit{number}": {"type": "string"}})
+    return {"type": "object", "additionalProperties": entry}
+
+
+def tagged_instance(number: int) -> object:
+    text = {"kind": "text", "content": "as wide as it is high", "bold": False}
+    return [
+        {"kind": f"circle{number}", "radius": 2.5},
+        {"kind": "rectangle", "width": 12, "height": -4},
+        text,
+        {**text, "content": 'Größe: 3 µm \\ "quoted"'},
+    ]
+
+
+def formats_instance(number: int) -> object:
+    values = {
+        "date-time": "2026-02-28T23:59:59Z",
+        "date": "2024-02-29",
+        "time": "08:30:00+02:00",
+        "uuid": "123e4567-e89b-12d3-a456-426614174000",
+        "ipv4": "192.168.0.254",
+        "email": "jo.van.den.berg@example.org",
+    }
+    return {**{f"{name}{number}": value for name, value in values.items()}, "code": "ABC-1234"}
+
+
+def counted_instance(number: int) -> object:
+    return {
+        f"title{number}": "A walk along the harbour, before breakfast",
+        "summary": "Gulls, mostly. " * 12,
+        "ratings": [5, 4, 4, 3, 5, 1, 2, 5],
+        "percent": 87.5,
+    }
+
+
+def listed_instance(number: int) -> object:
+    return {"code": f"C7-{number}", "also": [f"A0-{number}", f"P19-{number}", f"H12-{number}"]}
+
+
+def keyed_instance(number: int) -> object:
+    names = ["apples", "pears", "long-grain rice", "crème fraîche"]
+    return {name: {"count": i * 7, f"unit{number}": "kg"} for i, name in enumerate(names)}
+
+
+# With a text for each that must be stopped.
+COMPARISON: list[tuple[Case, object]] = [
+    (CASES[0], {"name0": "Zoë", "age": 151, "member": True, "role": "writer"}),
+    (CASES[1], {"order0": "2026-02-30", "customer": {}, "lines": []}),
+    (CASES[2], {"option0": "1"}),
+    (CASES[3], {"label0": "root", "children": [{"label0": "leaf"}]}),
+    (Case("tagged", tagged, tagged_instance), [{"kind": "rectangle", "radius": 1}]),
+    (Case("formats", formats, formats_instance), {"date-time0": "2026-02-28 23:59:59"}),
+    (Case("counted", counted, counted_instance), {"title0": "ab"}),
+    (Case("listed", listed, listed_instance), {"code": "C20-0", "also": []}),
+    (Case("keyed", keyed, keyed_instance), {"apples": {"count": 1.5}}),
+]
+
+
+def comparison_rows(variants: int = 4) -> list[dict[str, Any]]:
+    """In the shape of JSONSchemaBench; the first variant of each family has a text to stop."""
+    rows = []
+    for case, mistake in COMPARISON:
+        for number in range(variants):
+            tests = [{"data": case.instance(number), "valid": True}]
+            if number == 0:
+                tests.append({"data": mistake, "valid": False})
+            rows.append(
+                {"id": f"{case.name} {number}", "schema": case.make(number), "tests": tests}
+            )
+    return rows
+
+
 # ---- vocabularies
 
 
