@@ -315,6 +315,25 @@ def test_a_forced_token_is_an_error_that_names_row_and_step() -> None:
     assert call(guard, rows("122", "122")) == [fresh(tiny.encode("122")[1:], WORDS)] * 2
 
 
+def test_a_passed_budget_is_an_error_of_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call can be repeated afterwards: nothing was lost or counted twice."""
+    guard = processor()
+    for text in ("", "1", "12"):
+        call(guard, rows(text, text))
+    fill = gramlock.Matcher.fill_next_token_bitmask
+
+    def passed(self: gramlock.Matcher, bitmask: Any, index: int = 0) -> bool:
+        if index == 1:
+            raise gramlock.LimitError("steps", 20, 10)
+        return fill(self, bitmask, index)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gramlock.Matcher, "fill_next_token_bitmask", passed)
+        with pytest.raises(gramlock.MatcherError, match="row 1, step 3: the budget steps allows"):
+            call(guard, rows("122", "122"))
+    assert call(guard, rows("122", "122")) == [fresh(tiny.encode("122")[1:], WORDS)] * 2
+
+
 def test_a_processor_that_leaves_nothing_is_an_error() -> None:
     """``min_new_tokens`` forbids the end where the grammar allows nothing else."""
     with pytest.raises(gramlock.MatcherError, match="step 2: another processor forbids all"):
