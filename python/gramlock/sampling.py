@@ -21,6 +21,8 @@ _CLOSING = b'"}]):,0123456789nulltruefalse'
 _RANK = {byte: rank for rank, byte in reversed(list(enumerate(_CLOSING)))}
 _RANK |= dict.fromkeys(b"0123456789", _RANK[ord("0")])  # always the same one may never end
 _STOP_SHARE = 0.25
+#: How often a late byte is drawn freely, so that no preference (digits for ever) traps the walk.
+_FREE_SHARE = 0.1
 
 
 def sample(
@@ -42,7 +44,8 @@ def sample(
             return bytes(out)
         if steps >= hard_limit:
             raise LimitError("sample_bytes", steps + 1, hard_limit)
-        choose = _closing if late else _weighted
+        hurry = late and generator.random() >= _FREE_SHARE
+        choose = _closing if hurry else _weighted
         token = choose(allowed, first, generator)
         matcher.accept_token(token)
         steps += 1

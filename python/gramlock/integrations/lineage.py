@@ -15,7 +15,7 @@ is a new prompt. On the CPU rows are compared as bytes; on an accelerator candid
 hash of the beginning, then compared id by id, and the answers of all rows travel in one copy.
 
 Cost: comparisons of whole rows, in one operation whatever their length; on an accelerator a handful
-of tensor operations and one copy of four numbers a row. Owner: one logits processor.
+of tensor operations and one copy of three numbers a row. Owner: one logits processor.
 Tested by test_lineage.py.
 """
 
