@@ -163,11 +163,6 @@ class Grammar:
         first = self._handle.tokens_below
         return sample(self._matcher(), first, generator, soft_limit, self.limits.sample_bytes)
 
-    @property
-    def fingerprint(self) -> int:
-        """64-bit hash of the content: equal grammars have equal ones, whatever made them."""
-        return self._handle.fingerprint
-
     def dump(self) -> dict[str, Any]:
         """The grammar as plain data: ``root``, ``nodes`` and ``exprs`` by id."""
         return self._handle.dump()
