@@ -89,10 +89,14 @@ def test_beams(seed: int, sample: bool) -> None:
     assert all(text in WORDS for text in texts)
 
 
-def test_beams_that_run_out_of_candidates() -> None:
-    """Two sentences for four beams: the others are dead, and none of them comes back."""
-    texts = generate(processor(["ab", "ac"]), ["x"], num_beams=4, num_return_sequences=2)
-    assert sorted(map(str, texts)) == ["ab", "ac"]
+@pytest.mark.parametrize("sample", [False, True])
+@pytest.mark.parametrize("choices", [["ab"], ["ab", "ac"], ["a", "ab"]])
+def test_beams_that_run_out_of_candidates(choices: list[str], sample: bool) -> None:
+    """Fewer sentences than beams: the others are dead or past their end; none comes back so."""
+    options = {"num_beams": 4, "num_return_sequences": 4, "do_sample": sample}
+    texts = generate(processor(choices), ["x", "yy"], **options)
+    assert len(texts) == 8
+    assert set(texts[:4]) == set(texts[4:]) == set(choices)
 
 
 def test_one_grammar_per_row() -> None:
