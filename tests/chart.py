@@ -1,8 +1,8 @@
 """The oracle for long texts: an Earley chart over the machines of :mod:`oracle`.
 
-A chart stands for a text. It holds what waits for a node to be read (and in which earlier chart that
-began), and the expressions being read, as derivatives. ``step`` makes the next chart and leaves this
-one as it is, so charts of texts with a common beginning share it. (Earley 1970; nothing is
+A chart stands for a text. It holds what waits for a node to be read (and in which earlier chart
+that began), and the expressions being read, as derivatives. ``step`` makes the next chart and leaves
+this one as it is, so charts of texts with a common beginning share it. (Earley 1970; nothing is
 precomputed and nothing merged, so nothing can go wrong there.)
 
 What has been put into a chart can always be completed: parts without a sentence are left out.
@@ -11,6 +11,7 @@ test_oracle.py compares it with the oracle, text by text.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from oracle import TOKEN, Grammar, State, Text, Tokens
@@ -56,7 +57,7 @@ class Chart:
         return after
 
     def token(self, id: int, spelling: bytes = b"") -> Chart | None:
-        """The chart after a token, taken by its id or its spelling or both; None if it is neither."""
+        """The chart after a token, taken by its id or its spelling or both; None if neither."""
         after = [self.step(TOKEN + id)]
         if spelling:
             chart = self
@@ -143,6 +144,11 @@ class Chart:
         return begun + ([goal] if what in self.empty_here and self._counts_empty(goal) else [])
 
 
+@functools.lru_cache(maxsize=4)
+def spelled_in_order(tokens: Tokens) -> list[tuple[int, bytes]]:
+    return sorted(tokens.spelled().items(), key=lambda item: item[1])
+
+
 def chart_of(grammar: Grammar) -> Chart:
     """The chart of the empty text."""
     chart = Chart(grammar)
@@ -153,7 +159,7 @@ def chart_of(grammar: Grammar) -> Chart:
 
 
 class ChartOracle:
-    """Like :class:`oracle.Oracle`, by charts; ``mask`` walks tokens with a common beginning once."""
+    """Like :class:`oracle.Oracle`, by charts; ``mask`` walks common beginnings once."""
 
     def __init__(self, dump: dict[str, Any], tokens: Tokens | None = None) -> None:
         self.tokens = tokens
@@ -161,7 +167,7 @@ class ChartOracle:
             self.grammar = Grammar(dump)
         else:
             self.grammar = Grammar(dump, tokens.alphabet(), len(tokens.texts))
-            self.spelled = sorted(tokens.spelled().items(), key=lambda item: item[1])
+            self.spelled = spelled_in_order(tokens)
         self.start = chart_of(self.grammar)
 
     def chart(self, text: Text) -> Chart:

@@ -13,10 +13,10 @@ by definition:
 Only the question whether an *and* or a *not* can still match after some text has no answer by
 position; :class:`Terms` explores the derivatives of the expression for it.
 
-A text is a sequence of symbols: bytes 0 to 255, and ``TOKEN + id`` for a token taken as such. All of
-it is relative to an alphabet, the bytes that a vocabulary can spell one by one.
+A text is a sequence of symbols: bytes 0 to 255, and ``TOKEN + id`` for a token taken as such. All
+of it is relative to an alphabet, the bytes that a vocabulary can spell one by one.
 
-Cost: everything is recomputed for every text. :mod:`chart` answers the same questions for long texts.
+Cost: everything is recomputed for every text. :mod:`chart` answers the same for long texts.
 Tested by test_oracle.py.
 """
 
@@ -677,7 +677,7 @@ class Reading:
 # ---------------------------------------------------------------- texts and masks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tokens:
     """A vocabulary: the text of every id (None or empty: none), and the ids that end a text.
 
@@ -689,14 +689,15 @@ class Tokens:
     end_ids: Sequence[int] = ()
 
     def spelled(self) -> dict[int, bytes]:
-        ends = set(self.end_ids)
-        texts = {id: text for id, text in enumerate(self.texts) if text and id not in ends}
-        return {id: text for id, text in texts.items() if self.alphabet().issuperset(text)}
+        alphabet = self.alphabet()
+        return {id: text for id, text in self._texts().items() if alphabet.issuperset(text)}
 
     def alphabet(self) -> frozenset[int]:
+        return frozenset(text[0] for text in self._texts().values() if len(text) == 1)
+
+    def _texts(self) -> dict[int, bytes]:
         ends = set(self.end_ids)
-        single = [text for id, text in enumerate(self.texts) if text and id not in ends]
-        return frozenset(text[0] for text in single if len(text) == 1)
+        return {id: text for id, text in enumerate(self.texts) if text and id not in ends}
 
 
 class Oracle:

@@ -1,4 +1,4 @@
-"""All roads to a mask agree, with each other and with the oracle (guarantees 1 and 4 of the design).
+"""All roads to a mask agree, with each other and with the oracle (guarantees 1 and 4).
 
 Small grammars with small vocabularies are explored text by text, see :mod:`roads`; then schemas and
 patterns are walked at random with real tokenizers, where the oracle checks a sample of tokens.
@@ -70,7 +70,7 @@ def test_every_short_text(thorough: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(0, 150, 6))
 def test_what_was_built_is_what_was_meant(seed: int) -> None:
-    """The dump of the finished grammar is the grammar: the builder's simplifications lose nothing."""
+    """The dump of the finished grammar is the grammar: simplifications lose nothing."""
     case = random_case(seed)
     meant = ChartOracle(case.spec.dump(), case.tokens)
     built = ChartOracle(build(case.spec).dump(), case.tokens)

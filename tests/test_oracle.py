@@ -1,4 +1,4 @@
-"""The oracle itself: on languages known otherwise, against a second oracle, and with planted faults."""
+"""The oracle itself: on known languages, against a second oracle, and with planted faults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ KNOWN: dict[str, Callable[[str], object]] = {
     "cycle": lambda text: re.fullmatch("a*", text),
     "balanced": lambda text: text == "a" * text.count("a") + "b" * text.count("a"),
     "palindromes": lambda text: (
-        text == text[::-1] and "c" not in text and (len(text) % 2 == 0 or text[len(text) // 2] == "a")
+        text == text[::-1]
+        and "c" not in text
+        and (len(text) % 2 == 0 or text[len(text) // 2] == "a")
     ),
     "ambiguous sums": lambda text: re.fullmatch("a(ca)*", text),
     "counted": lambda text: re.fullmatch("(ab){2,3}", text),
@@ -168,9 +170,7 @@ def test_expressions_agree_with_re() -> None:
             ),
         ),
         "((a?){3}b?){0,2}": lambda g: g.repeat(
-            g.concat(
-                g.repeat(g.repeat(g.bytes(b"a"), 0, 1), 3, 3), g.repeat(g.bytes(b"b"), 0, 1)
-            ),
+            g.concat(g.repeat(g.repeat(g.bytes(b"a"), 0, 1), 3, 3), g.repeat(g.bytes(b"b"), 0, 1)),
             0,
             2,
         ),
