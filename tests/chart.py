@@ -2,8 +2,8 @@
 
 A chart stands for a text. It holds what waits for a node to be read (and in which earlier chart
 that began), and the expressions being read, as derivatives. ``step`` makes the next chart and
-leaves this one as it is, so charts of texts with a common beginning share it. (Earley 1970; nothing is
-precomputed and nothing merged, so nothing can go wrong there.)
+leaves this one as it is, so charts of texts with a common beginning share it. (Earley 1970; nothing
+is precomputed and nothing merged, so nothing can go wrong there.)
 
 What has been put into a chart can always be completed: parts without a sentence are left out.
 test_oracle.py compares it with the oracle, text by text.
