@@ -33,23 +33,64 @@ static glk_status place(survey *self, uint32_t state, uint32_t *out) {
     return glk_vec_push_u32(&self->states, state, self->err);
 }
 
-static glk_status list_targets(survey *self, uint32_t from) {
-    const glk_row *row;
-    uint32_t state = GLK_VEC_U32(&self->states)[from], last = GLK_NONE;
-    GLK_TRY(glk_terminals_build_row(self->terminals, state, self->steps, &row, self->err));
+static glk_status add_edge(survey *self, uint32_t from, uint32_t target) {
+    edge found = {.from = from};
+    GLK_TRY(place(self, target, &found.to));
+    return glk_vec_push(&self->edges, &found, self->err);
+}
+
+static glk_status list_row(survey *self, uint32_t from, const glk_row *row) {
+    uint32_t state = GLK_VEC_U32(&self->states)[from], last = GLK_NONE, target;
     for (uint32_t word = 0; word < 4; word++) {
         for (uint64_t bits = row->live.word[word]; bits != 0; bits &= bits - 1) {
             uint8_t byte = (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bits));
-            uint32_t target;
-            edge found = {.from = from};
             GLK_TRY(glk_terminals_step(self->terminals, state, byte, self->steps, &target,
                                        self->err));
-            if (target == last) {
-                continue; /* neighbours mostly share their target */
+            if (target != last) { /* neighbours mostly share their target */
+                last = target;
+                GLK_TRY(add_edge(self, from, target));
             }
-            last = target;
-            GLK_TRY(place(self, target, &found.to));
-            GLK_TRY(glk_vec_push(&self->edges, &found, self->err));
+        }
+    }
+    return GLK_OK;
+}
+
+static glk_status add_derivative(survey *self, uint32_t from, uint8_t byte) {
+    glk_terminals *terminals = self->terminals;
+    uint32_t expr = glk_state_at(terminals, GLK_VEC_U32(&self->states)[from])->expr, next, target;
+    bool empty;
+    if (*self->steps == 0) {
+        return glk_fail_limit(self->err, "steps", 1, 0);
+    }
+    (*self->steps)--;
+    GLK_TRY(glk_expr_derive(&terminals->exprs, expr, byte, &next, self->err));
+    GLK_TRY(glk_expr_is_empty(&terminals->exprs, next, self->steps, &empty, self->err));
+    if (empty) {
+        return GLK_OK;
+    }
+    GLK_TRY(glk_terminals_state(terminals, next, &target, self->err));
+    return add_edge(self, from, target);
+}
+
+/* Rows that are there are read.  None is built: that would look for bases, those would ask for
+ * surveys, and where counts start anew in a loop that would go round in circles. */
+static glk_status list_targets(survey *self, uint32_t from) {
+    glk_terminals *terminals = self->terminals;
+    uint32_t state = GLK_VEC_U32(&self->states)[from], classes;
+    const glk_row *row = glk_state_row(terminals, state);
+    if (row != NULL) {
+        return list_row(self, from, row);
+    }
+    uint32_t expr = glk_state_at(terminals, state)->expr;
+    glk_bytes bytes = glk_expr_at(&terminals->exprs, expr)->first;
+    uint8_t class_of[256];
+    bool done[256] = {false};
+    bytes = glk_bytes_and(bytes, terminals->exprs.alphabet);
+    glk_expr_partition(&terminals->exprs, expr, class_of, &classes);
+    for (uint32_t b = 0; b < 256; b++) {
+        if (glk_bytes_has(&bytes, (uint8_t)b) && !done[class_of[b]]) {
+            done[class_of[b]] = true;
+            GLK_TRY(add_derivative(self, from, (uint8_t)b));
         }
     }
     return GLK_OK;
