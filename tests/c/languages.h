@@ -246,4 +246,22 @@ static inline made random_tagged(glk_exprs *store, uint32_t depth, const taste *
     return result;
 }
 
+/* `item` among members of the kind that a simpler relative drops: wide branches beside narrow ones,
+ * wide ones without a few narrow ones. */
+static inline made random_wide(glk_exprs *store, made item, const taste *like) {
+    made wide = make_class(store, check_random(8), true);
+    made few = make_class(store, 1 + check_random(7), false);
+    made other = random_made(store, 1, like);
+    few = make_cat(store, &few, &other);
+    wide = make_cat(store, &wide, &item);
+    if (like->checked && check_random(2) == 0) {
+        few = make_not(store, &few);
+        item = make_and(store, &wide, &few);
+    } else {
+        item = make_or(store, &wide, &few);
+    }
+    other = random_made(store, 1, like);
+    return check_random(3) == 0 ? make_cat(store, &item, &other) : item;
+}
+
 #endif
