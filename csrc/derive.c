@@ -342,7 +342,7 @@ glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bo
 
 /* ------------------------------------------------------------------ simpler relatives */
 
-enum { FEW_BYTES = 48, MANY_BYTES = 64, SHARED_FROM = 4, LOWER_FROM = 16 };
+enum { FEW_BYTES = 48, MANY_BYTES = 64, SHARED_FROM = 4 };
 
 static bool has_few_first(const glk_exprs *self, uint32_t item) {
     return glk_bytes_count(&glk_expr_at(self, item)->first) <= FEW_BYTES;
@@ -460,7 +460,7 @@ static glk_status lift_repeat(glk_exprs *self, const glk_expr *e, lift *job, uin
     uint64_t reach = (uint64_t)hi * (shortest > 0 ? shortest : 1);
     /* A lower bound that is far cannot be met within its number of bytes: it may as well be
      * farther.  (With and / not it might be that nothing so long exists, so not there.) */
-    if (job->cut != GLK_UNBOUNDED && e->lo >= LOWER_FROM && e->lo < job->cut) {
+    if (job->cut != GLK_UNBOUNDED && e->lo >= GLK_MANY && e->lo < job->cut) {
         job->bound = e->lo - 1 < job->bound ? e->lo - 1 : job->bound;
         lo = job->cut;
         hi = GLK_UNBOUNDED;
@@ -480,8 +480,9 @@ static glk_status lift_any(glk_exprs *self, uint32_t item, lift *job, uint32_t *
                            glk_error *err) {
     const glk_expr *e = glk_expr_at(self, item);
     *out = item;
-    if (e->most < job->reach && job->cut == GLK_UNBOUNDED) {
-        return GLK_OK;
+    if (e->most < job->reach &&
+        (job->cut == GLK_UNBOUNDED || (e->flags & GLK_COUNTED) == 0)) {
+        return GLK_OK; /* nothing to lift inside */
     }
     switch ((glk_expr_kind)e->kind) {
     case GLK_CAT:
@@ -503,7 +504,8 @@ glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, ui
     lift job = {.reach = reach, .cut = checked ? GLK_UNBOUNDED : cut, .bound = GLK_UNBOUNDED};
     *out = item;
     *bound = GLK_UNBOUNDED;
-    if (e->most >= reach || (!checked && e->shortest >= LOWER_FROM)) {
+    bool counted = !checked && (e->flags & GLK_COUNTED) != 0;
+    if (e->most >= reach || (counted && e->shortest >= GLK_MANY)) {
         GLK_TRY(lift_any(self, item, &job, out, err));
         *bound = job.bound;
     }

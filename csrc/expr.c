@@ -175,6 +175,8 @@ static uint32_t add_bounds(uint32_t a, uint32_t b) {
                                                                             : (uint32_t)sum;
 }
 
+enum { INHERITED = GLK_CHECKED | GLK_COUNTED }; /* flags that a part hands on to the whole */
+
 /* One link; `head` is neither a CAT nor a unit or zero. */
 static glk_status link(glk_exprs *self, uint32_t head, uint32_t tail, uint32_t *out,
                        glk_error *err) {
@@ -186,7 +188,7 @@ static glk_status link(glk_exprs *self, uint32_t head, uint32_t tail, uint32_t *
         candidate.expr.first = glk_bytes_or(h->first, t->first);
         candidate.expr.flags = t->flags & GLK_NULLABLE;
     }
-    candidate.expr.flags |= (uint8_t)((t->flags & GLK_TAGGED) | ((h->flags | t->flags) & GLK_CHECKED));
+    candidate.expr.flags |= (uint8_t)((t->flags & GLK_TAGGED) | ((h->flags | t->flags) & INHERITED));
     candidate.expr.depth = (uint16_t)(depth > t->depth ? depth : t->depth);
     candidate.expr.most = larger(h->most, t->most);
     candidate.expr.shortest = add_bounds(h->shortest, t->shortest);
@@ -409,7 +411,7 @@ static glk_status intern_list(glk_exprs *self, glk_expr_kind kind, uint32_t base
         bool or_kind = kind == GLK_OR;
         e->first = or_kind ? glk_bytes_or(e->first, m->first) : glk_bytes_and(e->first, m->first);
         nullable = (uint8_t)(or_kind ? nullable | m->flags : nullable & m->flags) & GLK_NULLABLE;
-        e->flags |= m->flags & (GLK_TAGGED | GLK_CHECKED);
+        e->flags |= m->flags & (GLK_TAGGED | INHERITED);
         e->depth = (uint16_t)(m->depth + 1 > e->depth ? m->depth + 1 : e->depth);
         e->most = larger(e->most, m->most);
         e->shortest = i == 0     ? m->shortest
@@ -614,7 +616,10 @@ glk_status glk_expr_rep(glk_exprs *self, uint32_t item, uint32_t lo, uint32_t hi
                                 .depth = (uint16_t)(e->depth + 1),
                                 .shortest = times(lo, e->shortest),
                                 .most = e->most,
-                                .flags = e->flags & GLK_CHECKED}};
+                                .flags = e->flags & INHERITED}};
+    if (lo >= GLK_MANY) {
+        candidate.expr.flags |= GLK_COUNTED;
+    }
     if (lo == 0 || (e->flags & GLK_NULLABLE) != 0) {
         candidate.expr.flags |= GLK_NULLABLE;
     }

@@ -51,8 +51,11 @@ typedef enum glk_expr_kind {
 enum {
     GLK_NULLABLE = 1, /* matches the empty string (a TAG does) */
     GLK_TAGGED = 2,   /* holds a TAG */
-    GLK_CHECKED = 4   /* holds an and / not: may be empty without looking so */
+    GLK_CHECKED = 4,  /* holds an and / not: may be empty without looking so */
+    GLK_COUNTED = 8   /* holds, complements apart, a repeat of at least GLK_MANY */
 };
+
+enum { GLK_MANY = 16 }; /* lower bounds from here on are worth lifting, see glk_expr_unbounded */
 
 typedef struct glk_expr {
     glk_bytes first;       /* bytes a sentence may begin with */
