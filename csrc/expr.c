@@ -188,7 +188,8 @@ static glk_status link(glk_exprs *self, uint32_t head, uint32_t tail, uint32_t *
         candidate.expr.first = glk_bytes_or(h->first, t->first);
         candidate.expr.flags = t->flags & GLK_NULLABLE;
     }
-    candidate.expr.flags |= (uint8_t)((t->flags & GLK_TAGGED) | ((h->flags | t->flags) & INHERITED));
+    candidate.expr.flags |= t->flags & (GLK_TAGGED | INHERITED);
+    candidate.expr.flags |= h->flags & INHERITED;
     candidate.expr.depth = (uint16_t)(depth > t->depth ? depth : t->depth);
     candidate.expr.most = larger(h->most, t->most);
     candidate.expr.shortest = add_bounds(h->shortest, t->shortest);
