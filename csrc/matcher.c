@@ -172,11 +172,12 @@ static glk_status replay(const glk_matcher *self, glk_epoch *epoch, glk_vec *con
     return self->ended ? glk_vec_push_u32(configs, config, err) : GLK_OK;
 }
 
-/* Moves to the epoch after the current one. */
-static glk_status migrate(glk_matcher *self, glk_error *err) {
+/* Moves to the epoch after *left, the last one that was too full; *left = that epoch. */
+static glk_status migrate(glk_matcher *self, const glk_epoch **left, glk_error *err) {
     glk_epoch *next;
     glk_vec configs;
-    GLK_TRY(glk_program_epoch(self->program, self->epoch, &next, err));
+    GLK_TRY(glk_program_epoch(self->program, *left, &next, err));
+    *left = next; /* only compared */
     glk_vec_init(&configs, &self->account, sizeof(uint32_t));
     (void)pthread_mutex_lock(&next->lock);
     glk_status status = replay(self, next, &configs, err);
@@ -200,10 +201,13 @@ static glk_status run_locked(glk_matcher *self, attempt *job, glk_error *err) {
     return status;
 }
 
-static bool is_full(const glk_matcher *self, glk_status status, const glk_error *err) {
-    (void)self;
+static bool is_full(glk_status status, const glk_error *err) {
     return status == GLK_ERR_LIMIT && strcmp(err->budget, "program_bytes") == 0;
 }
+
+/* The next epoch may be one that others have filled already, so one more is tried after it.  What
+ * one sequence alone overfills fails there again, with the same error. */
+enum { EPOCHS_TRIED = 2 };
 
 /* Runs an attempt on the current configuration. */
 static glk_status run(glk_matcher *self, attempt *job, glk_error *err) {
@@ -213,14 +217,15 @@ static glk_status run(glk_matcher *self, attempt *job, glk_error *err) {
     job->steps = self->program->limits.steps;
     job->config = current(self);
     glk_status status = run_locked(self, job, detail);
-    /* An epoch that only this sequence has filled from its start gains nothing by a new one, but
-     * that is found out by trying: the second attempt fails with the same error. */
-    if (is_full(self, status, detail)) {
-        GLK_TRY(migrate(self, detail));
-        *job = fresh;
-        job->steps = self->program->limits.steps;
-        job->config = current(self);
-        status = run_locked(self, job, detail);
+    const glk_epoch *left = self->epoch;
+    for (int tries = 0; is_full(status, detail) && tries < EPOCHS_TRIED; tries++) {
+        status = migrate(self, &left, detail);
+        if (status == GLK_OK) {
+            *job = fresh;
+            job->steps = self->program->limits.steps;
+            job->config = current(self);
+            status = run_locked(self, job, detail);
+        }
     }
     return status;
 }

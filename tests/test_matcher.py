@@ -105,6 +105,11 @@ def test_text_is_one_step_whatever_its_tokens(vocabulary: gramlock.Vocabulary) -
     assert matcher.find_jump_forward_string() == "ue"
 
 
+def test_a_draft_may_be_an_array(vocabulary: gramlock.Vocabulary) -> None:
+    matcher = regex(vocabulary, "(tr)*")
+    assert matcher.validate_tokens(np.array([259, 259, 256])) == 2
+
+
 def test_validating_a_draft_changes_nothing(vocabulary: gramlock.Vocabulary) -> None:
     matcher = regex(vocabulary, "abc")
     draft = [ord("a"), ord("b"), ord("x"), ord("c")]
@@ -207,6 +212,43 @@ def test_a_sequence_over_budget_says_so_and_stays(vocabulary: gramlock.Vocabular
     assert matcher.steps == steps
     matcher.rollback(steps)
     assert matcher.accept_bytes(b"[]")
+
+
+def test_sequences_that_fit_alone_fit_together(vocabulary: gramlock.Vocabulary) -> None:
+    """Each one would fill the tables alone; none may fail because of what the others have put in."""
+    nodes = [{"type": "null"}, {"type": "array", "items": {"$ref": "#"}}]
+    schema = {"anyOf": [*nodes, {"type": "object", "additionalProperties": {"$ref": "#"}}]}
+    limits = gramlock.Limits(program_bytes=100_000)
+
+    def step(matcher: gramlock.Matcher, generator: random.Random) -> None:
+        assert matcher.accept_bytes(generator.choice([b"[", b'{"a":']))
+
+    def depth_alone(seed: int) -> int:
+        program = vocabulary.compile(schema, limits=limits, whitespace="compact")
+        matcher, generator = program.matcher(), random.Random(seed)
+        with pytest.raises(gramlock.LimitError):
+            while True:
+                step(matcher, generator)
+        return matcher.steps
+
+    seeds = range(4)
+    depth = min(map(depth_alone, seeds)) * 9 // 10
+    program = vocabulary.compile(schema, limits=limits, whitespace="compact")
+    rows = [(program.matcher(), random.Random(seed)) for seed in seeds]
+    for _ in range(depth):
+        for matcher, generator in rows:
+            step(matcher, generator)
+    assert program.stats()["epochs"] > depth // 10
+
+
+def test_rows_of_logits_may_not_share_memory() -> None:
+    bitmask = gramlock.allocate_token_bitmask(2, 40)
+    logits = np.zeros((2, 40), dtype=np.float32)
+    shared = np.lib.stride_tricks.as_strided(logits, shape=(2, 40), strides=(4, 4))
+    for bad in (logits[::-1], shared, logits.T):
+        with pytest.raises(ValueError, match="rows|last axis"):
+            gramlock.apply_token_bitmask_inplace(bad, bitmask)
+    gramlock.apply_token_bitmask_inplace(logits[:0], bitmask)
 
 
 def test_equal_schemas_share_a_program(vocabulary: gramlock.Vocabulary) -> None:

@@ -12,8 +12,6 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from ._native import ffi, lib
 from .errors import (
     GramlockError,
@@ -353,6 +351,8 @@ class VocabularyHandle:
     def __init__(
         self, tokens: Sequence[bytes | None], end_ids: Sequence[int], max_bytes: int
     ) -> None:
+        import numpy as np  # here and below: loading it takes longer than all the rest
+
         lengths = np.fromiter(
             (len(token) if token else 0 for token in tokens), dtype=np.uint64, count=len(tokens)
         )
@@ -448,7 +448,18 @@ class MatcherHandle:
         return MatcherHandle(ffi.gc(out[0], lib.glk_matcher_release))
 
     def accept_token(self, token: int) -> bool:
-        """Whether the token may come next; if so it is taken."""
+        """Take a token if it may come next.
+
+        Args:
+            token: Its id; ids past the vocabulary are refused like any other.
+
+        Returns:
+            Whether it was taken; if not, nothing changes.
+
+        Raises:
+            LimitError: A budget was passed. Nothing changes then either.
+            OverflowError: The id is negative.
+        """
         status = lib.glk_matcher_accept_token(self.handle, token, self._flag, self._error)
         if status != _OK:
             _raise(status, self._error)
@@ -464,6 +475,7 @@ class MatcherHandle:
 
     def validate_tokens(self, tokens: Sequence[int]) -> int:
         """How many could be taken one after the other; takes none."""
+        tokens = [int(token) for token in tokens]
         status = lib.glk_matcher_validate_tokens(
             self.handle, tokens, len(tokens), self._count, self._error
         )
@@ -539,6 +551,8 @@ def mask_memory(mask: Any) -> tuple[Any, int, int, int]:
         TypeError: It is neither, or not of 32-bit integers.
         ValueError: Wrong number of axes, rows that are not contiguous, or a read-only array.
     """
+    import numpy as np
+
     array = mask
     if not isinstance(array, np.ndarray):
         if not hasattr(array, "numpy"):
@@ -567,9 +581,12 @@ def fill_rows(matchers: Sequence[MatcherHandle], mask: Any, threads: int) -> lis
 
     Raises:
         MatcherError, LimitError, MemoryError: Of the first row that failed; the others are filled.
+        ValueError: A matcher is listed twice, and more than one thread would use it.
     """
     address, rows, words, stride = mask_memory(mask)
     count = len(matchers)
+    if threads > 1 and len({id(matcher) for matcher in matchers}) < count:
+        raise ValueError("a matcher belongs to one thread at a time, but one is listed twice")
     if count > rows:
         raise IndexError(f"{count} matchers for a bitmask with {rows} rows")
     handles = ffi.new("glk_matcher *[]", [matcher.handle for matcher in matchers])
@@ -582,7 +599,11 @@ def fill_rows(matchers: Sequence[MatcherHandle], mask: Any, threads: int) -> lis
         if status == lib.GLK_ERR_STATE:
             text = ffi.string(error.text).decode("utf-8", "replace")
             raise MatcherError(text, row=int(error.row))
-        _raise(status, error)
+        try:
+            _raise(status, error)
+        except LimitError as failure:
+            failure.row = int(error.row)
+            raise
     return [int(statuses[i]) for i in range(count)]
 
 

@@ -7,13 +7,14 @@ kernel that reads it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from ._core import apply_bitmask, fill_rows
 from .matcher import Matcher
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "allocate_token_bitmask",
@@ -33,6 +34,8 @@ def allocate_token_bitmask(batch_size: int, vocabulary_size: int) -> npt.NDArray
         int32 array of shape ``(batch_size, ceil(vocabulary_size / 32))``;
         ``torch.from_numpy`` shares its memory.
     """
+    import numpy as np
+
     return np.full((batch_size, (vocabulary_size + 31) // 32), -1, dtype=np.int32)
 
 
@@ -42,13 +45,16 @@ def fill_next_token_bitmasks(
     """Write the masks of many matchers, matcher *i* into row *i*, in one call.
 
     Args:
-        matchers: At most as many as *bitmask* has rows. None twice.
+        matchers: At most as many as *bitmask* has rows, none twice.
         bitmask: int32 numpy array or CPU torch tensor of shape (rows, words).
         threads: Threads to use, the caller's among them.
 
     Raises:
         MatcherError: A sequence has ended (names its row).
-        LimitError: A budget was passed in some row. In both cases all other rows are filled.
+        LimitError: A budget was passed (``row`` says in which). In both cases all other rows are
+            filled.
+        ValueError: A matcher is listed twice, and more than one thread would use it.
+        IndexError: There are more matchers than rows.
 
     Releases the GIL. Cost: as :meth:`Matcher.fill_next_token_bitmask` for each row.
     """
@@ -69,6 +75,8 @@ def apply_token_bitmask_inplace(logits: Any, bitmask: Any) -> None:
 
     Cost: memory traffic over the forbidden entries. Thread-safe for different logits.
     """
+    import numpy as np
+
     if isinstance(logits, np.ndarray):
         if not logits.flags.writeable:
             raise ValueError("the logits are read-only")
@@ -86,8 +94,11 @@ def apply_token_bitmask_inplace(logits: Any, bitmask: Any) -> None:
         shape, strides = (1, *shape), [shape[0], *strides]
     if len(shape) != 2:
         raise ValueError(f"logits have one or two axes, not {len(shape)}")
+    if 0 in shape:
+        return
     if shape[1] > 1 and strides[1] != 1:
         raise ValueError("the last axis of the logits must be contiguous")
-    if shape[0] > 0 and shape[1] > 0:
-        stride = strides[0] if shape[0] > 1 else shape[1]
-        apply_bitmask(address, dtype, shape[0], shape[1], stride, bitmask)
+    stride = strides[0] if shape[0] > 1 else shape[1]
+    if stride < shape[1]:
+        raise ValueError("the rows of the logits must not overlap or run backwards")
+    apply_bitmask(address, dtype, shape[0], shape[1], stride, bitmask)

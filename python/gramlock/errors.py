@@ -109,7 +109,10 @@ class LimitError(GramlockError):
             ``pattern_states`` (docs/architecture.md lists them).
         asked: How much was wanted.
         limit: How much the budget allows.
+        row: Row of the batch, or None for a single sequence.
     """
+
+    row: int | None = None
 
     def __init__(self, budget: str, asked: int, limit: int) -> None:
         self.budget, self.asked, self.limit = budget, asked, limit

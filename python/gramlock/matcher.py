@@ -75,7 +75,16 @@ class Matcher:
         return self._handle.accept_bytes(text.encode("utf-8"))
 
     def validate_tokens(self, tokens: Sequence[int]) -> int:
-        """How many of these tokens, one after the other, could be accepted; changes nothing."""
+        """How many of these tokens, one after the other, could be accepted; changes nothing.
+
+        Args:
+            tokens: Ids, as a list, array or tensor.
+
+        Raises:
+            LimitError: A budget was passed.
+
+        Cost: that of accepting them.
+        """
         return self._handle.validate_tokens(tokens)
 
     def rollback(self, steps: int = 1) -> None:
@@ -110,7 +119,14 @@ class Matcher:
         return self._handle.is_terminated()
 
     def find_jump_forward_string(self) -> str:
-        """The text that must come next, in whole characters; empty where there is a choice."""
+        """The text that must come next, in whole characters; empty where there is a choice.
+
+        At most 4,096 bytes at once. The model may spell it in other tokens than the tokenizer
+        would; :meth:`accept_string` takes it as one step.
+
+        Raises:
+            LimitError: A budget was passed.
+        """
         data = self._handle.forced_bytes(_FORCED_AT_MOST)
         return data.decode("utf-8", "ignore") if _is_prefix(data) else ""
 

@@ -7,12 +7,14 @@ never end, so past a soft limit bytes that tend to close things are preferred.
 from __future__ import annotations
 
 import random
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from ._core import MatcherHandle
 from .errors import LimitError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["sample"]
 
@@ -33,6 +35,8 @@ def sample(
     Raises:
         LimitError: It did not end within *hard_limit* bytes.
     """
+    import numpy as np
+
     mask = np.zeros((first + 256 + 31) // 32, dtype=np.int32)
     out = bytearray()
     steps = 0

@@ -9,9 +9,13 @@ joined, their code points looked up in a table, and the result cut at the old le
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["STAND_INS", "decode_byte_level"]
 
@@ -26,8 +30,16 @@ STAND_INS = _stand_ins()
 """The character that stands for each byte, by byte."""
 
 _FOREIGN = 0xFFFF
-_BYTE_OF = np.full(max(map(ord, STAND_INS)) + 2, _FOREIGN, dtype=np.uint16)
-_BYTE_OF[[ord(character) for character in STAND_INS]] = np.arange(256)
+
+
+@cache
+def _byte_of() -> npt.NDArray[np.uint16]:
+    """By code point, the byte it stands for, or _FOREIGN; the last entry serves all beyond."""
+    import numpy as np
+
+    table = np.full(max(map(ord, STAND_INS)) + 2, _FOREIGN, dtype=np.uint16)
+    table[[ord(character) for character in STAND_INS]] = np.arange(256)
+    return table
 
 
 def decode_byte_level(tokens: Sequence[str]) -> list[bytes]:
@@ -41,10 +53,13 @@ def decode_byte_level(tokens: Sequence[str]) -> list[bytes]:
     >>> decode_byte_level(["Ġhello", "Ċ", "Ã©", "<｜x｜>"])[:3]
     [b' hello', b'\\n', b'\\xc3\\xa9']
     """
+    import numpy as np
+
+    table = _byte_of()
     ends = [0, *accumulate(map(len, tokens))]
     joined = "".join(tokens).encode("utf-32-le", "surrogatepass")
     points = np.frombuffer(joined, dtype="<u4")
-    looked_up = _BYTE_OF[np.minimum(points, len(_BYTE_OF) - 1)]
+    looked_up = table[np.minimum(points, len(table) - 1)]
     data = looked_up.astype(np.uint8).tobytes()
     decoded = [data[start:end] for start, end in pairwise(ends)]
     foreign = np.flatnonzero(looked_up == _FOREIGN)
