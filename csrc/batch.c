@@ -120,8 +120,9 @@ typedef struct rows {
     uint32_t *masks;
     size_t stride, words;
     glk_status *statuses;
-    glk_error *errors; /* of the first row that failed; guarded by `claimed` */
-    atomic_flag claimed;
+    pthread_mutex_t lock; /* guards the next two */
+    size_t failed;        /* the first row that failed so far, SIZE_MAX for none */
+    glk_error error;      /* of that row */
 } rows;
 
 static void fill_one(void *context, size_t index) {
@@ -130,9 +131,14 @@ static void fill_one(void *context, size_t index) {
     glk_status status = glk_matcher_fill(self->matchers[index],
                                          self->masks + index * self->stride, self->words, &error);
     self->statuses[index] = status;
-    if (status != GLK_OK && self->errors != NULL && !atomic_flag_test_and_set(&self->claimed)) {
-        *self->errors = error;
-        self->errors->row = (uint32_t)index;
+    if (status != GLK_OK) {
+        (void)pthread_mutex_lock(&self->lock);
+        if (index < self->failed) {
+            self->failed = index;
+            self->error = error;
+            self->error.row = (uint32_t)index;
+        }
+        (void)pthread_mutex_unlock(&self->lock);
     }
 }
 
@@ -148,13 +154,15 @@ glk_status glk_matchers_fill(glk_matcher *const *matchers, size_t count, uint32_
                 .stride = stride,
                 .words = words,
                 .statuses = statuses,
-                .errors = err,
-                .claimed = ATOMIC_FLAG_INIT};
+                .lock = PTHREAD_MUTEX_INITIALIZER,
+                .failed = SIZE_MAX};
     glk_batch_run(fill_one, &job, count, threads);
-    for (size_t i = 0; i < count; i++) {
-        if (statuses[i] != GLK_OK) {
-            return statuses[i];
-        }
+    (void)pthread_mutex_destroy(&job.lock);
+    if (job.failed == SIZE_MAX) {
+        return GLK_OK;
     }
-    return GLK_OK;
+    if (err != NULL) {
+        *err = job.error;
+    }
+    return statuses[job.failed];
 }
