@@ -26,6 +26,6 @@ class Limits:
 
     program_bytes: int = 64 << 20
     steps: int = 100_000_000
-    schema_depth: int = 500
+    schema_depth: int = 256
     schema_nodes: int = 20_000
     sample_bytes: int = 100_000
