@@ -131,7 +131,8 @@ class Grammar:
         """Whether *text* is a sentence of the grammar; needs no tokenizer.
 
         Args:
-            text: Text, bytes, or a list of bytes and token ids (for grammars that name tokens).
+            text: Text, bytes (a ``bytearray`` or ``memoryview`` will do), or a list of bytes and
+                token ids (for grammars that name tokens).
 
         Raises:
             UnsatisfiableError: The grammar has no sentence at all.
@@ -139,6 +140,8 @@ class Grammar:
         """
         if isinstance(text, str):
             text = text.encode("utf-8", "surrogatepass")
+        elif isinstance(text, bytearray | memoryview):
+            text = bytes(text)
         matcher = self._matcher()
         for part in [text] if isinstance(text, bytes) else text:
             if isinstance(part, bytes):

@@ -199,9 +199,12 @@ class Vocabulary:
         except UnsatisfiableError as error:
             if not self.missing_bytes:
                 raise
-            missing = " ".join(f"{byte:02x}" for byte in sorted(self.missing_bytes))
+            missing = sorted(self.missing_bytes & grammar._handle.bytes_used())
+            if not missing:
+                raise
+            names = " ".join(f"{byte:02x}" for byte in missing)
             raise UnsatisfiableError(
-                f"{error}; bytes without a token of their own: {missing}"
+                f"{error}; bytes that it uses and that have no token of their own: {names}"
             ) from None
 
     def stats(self) -> dict[str, int]:
