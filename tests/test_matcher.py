@@ -215,7 +215,7 @@ def test_a_sequence_over_budget_says_so_and_stays(vocabulary: gramlock.Vocabular
 
 
 def test_sequences_that_fit_alone_fit_together(vocabulary: gramlock.Vocabulary) -> None:
-    """Each one would fill the tables alone; none may fail because of what the others have put in."""
+    """Each one nearly fills the tables; none may fail because of what the others have put in."""
     nodes = [{"type": "null"}, {"type": "array", "items": {"$ref": "#"}}]
     schema = {"anyOf": [*nodes, {"type": "object", "additionalProperties": {"$ref": "#"}}]}
     limits = gramlock.Limits(program_bytes=100_000)
@@ -226,10 +226,11 @@ def test_sequences_that_fit_alone_fit_together(vocabulary: gramlock.Vocabulary) 
     def depth_alone(seed: int) -> int:
         program = vocabulary.compile(schema, limits=limits, whitespace="compact")
         matcher, generator = program.matcher(), random.Random(seed)
-        with pytest.raises(gramlock.LimitError):
+        try:
             while True:
                 step(matcher, generator)
-        return matcher.steps
+        except gramlock.LimitError:
+            return matcher.steps
 
     seeds = range(4)
     depth = min(map(depth_alone, seeds)) * 9 // 10
@@ -246,7 +247,7 @@ def test_rows_of_logits_may_not_share_memory() -> None:
     logits = np.zeros((2, 40), dtype=np.float32)
     shared = np.lib.stride_tricks.as_strided(logits, shape=(2, 40), strides=(4, 4))
     for bad in (logits[::-1], shared, logits.T):
-        with pytest.raises(ValueError, match="rows|last axis"):
+        with pytest.raises(ValueError, match=r"rows|last axis"):
             gramlock.apply_token_bitmask_inplace(bad, bitmask)
     gramlock.apply_token_bitmask_inplace(logits[:0], bitmask)
 
