@@ -126,6 +126,37 @@ def test_check_refuses(tmp_path: Path) -> None:
     assert run("check", path)[0] == 3
 
 
+def test_a_refusal_is_data_too(tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"uniqueItems": true, "items": {"contains": {"const": 1}}}', "utf-8")
+    code, text, _ = run("check", path, "--json")
+    record = json.loads(text)
+    assert (code, record["error"]) == (3, "UnsupportedSchemaError")
+    assert {place["pointer"] for place in record["places"]} == {
+        "/uniqueItems",
+        "/items/contains",
+    }
+    code, text, _ = run("check", tmp_path / "none.json", "--json")
+    assert (code, json.loads(text)["error"]) == (2, "GramlockError")
+
+
+def test_only_a_line_feed_ends_an_instance(tmp_path: Path) -> None:
+    path, instances = tmp_path / "schema.json", tmp_path / "instances.jsonl"
+    path.write_text('{"type": "string"}', "utf-8")
+    instances.write_text('"a\u2028b\u0085c"\n"d"\n', "utf-8")
+    code, text, _ = run("check", path, "--instances", instances, "--json")
+    assert (code, json.loads(text)["instances"]) == (0, 2)
+
+
+def test_annotated_formats_are_nobodys_business(tmp_path: Path) -> None:
+    path, instances = tmp_path / "schema.json", tmp_path / "instances.jsonl"
+    path.write_text('{"type": "string", "format": "ipv4"}', "utf-8")
+    instances.write_text('"x"\n', "utf-8")
+    assert run("check", path, "--instances", instances)[0] == 1
+    assert run("check", path, "--instances", instances, "--formats", "annotate")[0] == 0
+    assert run("check", path, "--samples", 5, "--formats", "annotate")[0] == 0
+
+
 def test_unreadable_files(tmp_path: Path, schema: Path) -> None:
     code, _, notes = run("check", tmp_path / "none.json")
     assert code == 2

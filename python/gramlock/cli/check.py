@@ -82,7 +82,7 @@ def check(
     started = time.perf_counter()
     schema, grammar = compile_schema(file, order, whitespace, numbers, formats, relax)
     seconds = time.perf_counter() - started
-    judge = _judge(schema, samples)
+    judge = _judge(schema, samples, formats != "annotate")
     findings = Findings()
     for path, wanted in ((instances, True), (invalid, False)):
         if path is not None:
@@ -96,11 +96,11 @@ def check(
     return BAD if findings.wrong else OK
 
 
-def _judge(schema: Any, samples: int) -> Judge | None:
+def _judge(schema: Any, samples: int, formats: bool) -> Judge | None:
     from ..integrations.jsonschema import judge
 
     try:
-        return judge(schema)
+        return judge(schema, formats=formats)
     except MissingDependencyError:
         if samples:
             raise

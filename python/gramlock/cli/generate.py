@@ -83,7 +83,9 @@ def generate(
         seed=seed,
         show=_show if live else None,
     )
-    problem = _judge(document, grammar, result.text) if result.finished else None
+    problem = None
+    if result.finished:
+        problem = _judge(document, grammar, result.text, formats != "annotate")
     if json_output:
         emit(_record(result, problem))
     elif live:
@@ -109,13 +111,13 @@ def _show(piece: str) -> None:
     sys.stdout.flush()
 
 
-def _judge(schema: Any, grammar: Grammar, text: str) -> str | None:
+def _judge(schema: Any, grammar: Grammar, text: str, formats: bool) -> str | None:
     """What is wrong with a finished text, by jsonschema if there is one, else by the grammar."""
     if schema is not None:
         from ..integrations.jsonschema import judge
 
         try:
-            return judge(schema)(text)
+            return judge(schema, formats=formats)(text)
         except MissingDependencyError:
             pass
     return None if grammar.accepts(text) else "the grammar does not accept it"

@@ -1,7 +1,7 @@
 """How commands speak: results on stdout, everything else on stderr, an exit code for scripts.
 
 Commands raise; :func:`reported` turns each error of the package into one message and the exit code
-of its kind, so a traceback means a bug.
+of its kind, so a traceback means a bug. With ``--json`` the error is a document on stdout as well.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import typer
@@ -40,6 +41,8 @@ def reported(command: Command) -> Command:
             code = command(*args, **kwargs)
         except GramlockError as error:
             code = _explain(error)
+            if kwargs.get("json_output"):
+                emit(_document(error))
         except BrokenPipeError:
             sys.stderr.close()
             code = OK
@@ -63,6 +66,17 @@ def _explain(error: GramlockError) -> int:
         return REFUSED
     notes.print(f"[red]error:[/red] {escape(str(error))}")
     return STUCK if isinstance(error, LimitError | MatcherError) else USAGE
+
+
+def _document(error: GramlockError) -> dict[str, Any]:
+    """An error as data: its class, its message, and the places that a grammar's error lists."""
+    record: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+    if isinstance(error, GrammarError):
+        record["places"] = [
+            {name: value for name, value in asdict(place).items() if value is not None}
+            for place in error.places
+        ]
+    return record
 
 
 def emit(value: Any) -> None:

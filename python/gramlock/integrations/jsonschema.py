@@ -15,10 +15,12 @@ from ..errors import MissingDependencyError
 __all__ = ["judge"]
 
 
-def judge(schema: Any) -> Callable[[str], str | None]:
+def judge(schema: Any, *, formats: bool = True) -> Callable[[str], str | None]:
     """A function that says what is wrong with a JSON text, or None.
 
-    Formats are checked as far as that package and its helpers know them.
+    Args:
+        schema: JSON Schema.
+        formats: Check formats, as far as that package and its helpers know them.
 
     Raises:
         MissingDependencyError: jsonschema is not installed.
@@ -29,7 +31,7 @@ def judge(schema: Any) -> Callable[[str], str | None]:
         raise MissingDependencyError("jsonschema", "tools") from error
     exact = json.loads(json.dumps(schema), parse_float=Decimal)
     kind = validators.validator_for(exact, default=Draft202012Validator)
-    validator = kind(exact, format_checker=kind.FORMAT_CHECKER)
+    validator = kind(exact, format_checker=kind.FORMAT_CHECKER if formats else None)
 
     def opinion(text: str) -> str | None:
         try:
