@@ -4,6 +4,7 @@
  * Derivatives after Brzozowski (1964), on canonical forms.  Recursion goes into heads and members
  * only, whose nesting GLK_EXPR_DEPTH bounds; right spines are walked in loops. */
 #include "expr.h"
+#include "trie.h"
 
 /* ------------------------------------------------------------------ derivatives */
 
@@ -34,11 +35,29 @@ glk_status glk_expr_derive(glk_exprs *self, uint32_t item, uint8_t byte, uint32_
     return GLK_OK;
 }
 
+glk_status glk_expr_derive_within(glk_exprs *self, uint32_t item, uint8_t byte, uint64_t *steps,
+                                  uint32_t *out, glk_error *err) {
+    uint64_t before = self->work, allowed = *steps;
+    uint32_t result;
+    if (allowed == 0) {
+        return glk_fail_limit(err, "steps", 1, 0);
+    }
+    GLK_TRY(glk_expr_derive(self, item, byte, &result, err));
+    uint64_t spent = 1 + (self->work - before);
+    if (spent > allowed) {
+        *steps = 0;
+        return glk_fail_limit(err, "steps", spent, allowed);
+    }
+    *steps -= spent;
+    *out = result;
+    return GLK_OK;
+}
+
 /* d(head tail) = d(head) tail | d(tail) if head is nullable, along the whole spine. */
 static glk_status derive_cat(glk_exprs *self, uint32_t item, uint8_t byte, uint32_t *out,
                              glk_error *err) {
     uint32_t base = self->scratch.count;
-    for (;;) {
+    for (;; self->work++) {
         const glk_expr *e = glk_expr_at(self, item);
         uint32_t part;
         if (e->kind != GLK_CAT) {
@@ -66,6 +85,7 @@ static glk_status derive_list(glk_exprs *self, const glk_expr *e, uint8_t byte, 
     const uint32_t *list = e->list; /* arena memory: stays put */
     uint32_t count = e->b;
     bool is_or = e->kind == GLK_OR;
+    self->work += count;
     for (uint32_t i = 0; i < count; i++) {
         if (is_or && !glk_bytes_has(&glk_expr_at(self, list[i])->first, byte)) {
             continue;
@@ -286,11 +306,7 @@ static glk_status search_life(glk_exprs *self, uint32_t item, uint64_t *steps, g
         }
         uint8_t byte = top->sample[top->next++];
         uint32_t next, found;
-        if ((*steps)-- == 0) {
-            *steps = 0;
-            return glk_fail_limit(err, "steps", 1, 0);
-        }
-        GLK_TRY(glk_expr_derive(self, top->expr, byte, &next, err));
+        GLK_TRY(glk_expr_derive_within(self, top->expr, byte, steps, &next, err));
         glk_life life = (glk_life)glk_expr_at(self, next)->life;
         if (life == GLK_LIFE_ALIVE) {
             *alive = true;
@@ -510,6 +526,38 @@ glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, ui
         *bound = job.bound;
     }
     return GLK_OK;
+}
+
+/* Whether every plain byte by itself is a string of the expression. */
+static bool takes_plain_bytes(const glk_exprs *self, uint32_t item) {
+    const glk_expr *e = glk_expr_at(self, item);
+    for (uint32_t i = 0; e->kind == GLK_OR && i < e->b; i++) {
+        if (glk_expr_at(self, e->list[i])->kind == GLK_CLASS) {
+            return takes_plain_bytes(self, e->list[i]);
+        }
+    }
+    for (uint32_t b = 0; e->kind == GLK_CLASS && b < 256; b++) {
+        if (glk_trie_plain((uint8_t)b) && !glk_bytes_has(&e->first, (uint8_t)b)) {
+            return false;
+        }
+    }
+    return e->kind == GLK_CLASS;
+}
+
+uint32_t glk_expr_plain_reach(const glk_exprs *self, uint32_t item) {
+    const glk_expr *e = glk_expr_at(self, item);
+    uint32_t reach = 0;
+    for (uint32_t i = 0; e->kind == GLK_OR && i < e->b; i++) {
+        uint32_t member = glk_expr_plain_reach(self, e->list[i]);
+        reach = member > reach ? member : reach;
+    }
+    if (e->kind == GLK_CAT && (e->flags & GLK_CHECKED) == 0) {
+        e = glk_expr_at(self, e->a);
+    }
+    if (e->kind == GLK_REP && (e->flags & GLK_CHECKED) == 0 && takes_plain_bytes(self, e->a)) {
+        reach = e->hi;
+    }
+    return reach;
 }
 
 /* ------------------------------------------------------------------ copies */

@@ -85,6 +85,7 @@ struct glk_exprs {
     glk_index index;
     glk_derived *memo; /* direct mapped derivatives */
     glk_vec scratch;   /* u32; a stack for constructors and derivatives */
+    uint64_t work;     /* parts that derivatives have looked at so far */
     glk_bytes alphabet; /* the bytes that exist; emptiness looks at no others */
     pthread_mutex_t lock;       /* taken by the glk_exprs_* functions, not by glk_expr_* */
     _Atomic uint32_t references;
@@ -128,6 +129,10 @@ glk_derived *glk_expr_memo(glk_exprs *self, uint32_t item, uint8_t byte);
 /* What may follow `byte`. */
 glk_status glk_expr_derive(glk_exprs *self, uint32_t item, uint8_t byte, uint32_t *out,
                            glk_error *err);
+/* The same against a budget ("steps"): one for the derivative and one for each part of a sequence
+ * or list that it looks at, since a long sequence of optional parts has as many as it is long. */
+glk_status glk_expr_derive_within(glk_exprs *self, uint32_t item, uint8_t byte, uint64_t *steps,
+                                  uint32_t *out, glk_error *err);
 
 /* Adds the labels with which the empty string matches; a match without label adds nothing. */
 glk_status glk_expr_labels(const glk_exprs *self, uint32_t item, glk_vec *labels, glk_error *err);
@@ -137,7 +142,7 @@ void glk_expr_partition(const glk_exprs *self, uint32_t item, uint8_t class_of[2
                         uint32_t *count);
 
 /* Whether no string over the store's alphabet matches.  `*steps` is the budget ("steps"), counted
- * down by one for each derivative. */
+ * down as glk_expr_derive_within does. */
 glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bool *out,
                              glk_error *err);
 
@@ -155,6 +160,10 @@ glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_byte
  *                       long as that is below `cut` */
 glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, uint32_t cut,
                               uint32_t *out, uint32_t *bound, glk_error *err);
+
+/* So many plain bytes (trie.h), whichever they are, can be read and the rest still be finished;
+ * GLK_UNBOUNDED: any number.  A lower bound of the truth, read off the expression's shape. */
+uint32_t glk_expr_plain_reach(const glk_exprs *self, uint32_t item);
 
 /* Copies an expression of another store, classes cut to this store's alphabet.  `map` (u32 per
  * expression of `from`, GLK_NONE = not yet) is extended along the way and may be kept. */

@@ -226,7 +226,7 @@ static glk_status walk_all(work *self, uint32_t state, uint32_t *dense) {
         if (node->skip > i + 1) {
             states[++depth] = target;
             GLK_TRY(row_of(self, target, &row));
-            if (node->plain && row->steady) { /* all that is below stays inside */
+            if (node->plain && node->height <= row->plain_reach) { /* all that is below stays inside */
                 set_ids(trie, node->first, trie->nodes[node->skip].first, dense);
                 i = node->skip;
                 continue;

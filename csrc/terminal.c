@@ -173,21 +173,12 @@ typedef struct sketch { /* a row while it is being built: targets by byte */
     glk_bytes live;
 } sketch;
 
-static glk_status spend(uint64_t *steps, glk_error *err) {
-    if (*steps == 0) {
-        return glk_fail_limit(err, "steps", 1, 0);
-    }
-    (*steps)--;
-    return GLK_OK;
-}
-
 /* The state after `byte`, or GLK_NONE. */
 static glk_status step(glk_terminals *self, uint32_t expr, uint8_t byte, uint64_t *steps,
                        uint32_t *out, glk_error *err) {
     uint32_t next;
     bool empty;
-    GLK_TRY(spend(steps, err));
-    GLK_TRY(glk_expr_derive(&self->exprs, expr, byte, &next, err));
+    GLK_TRY(glk_expr_derive_within(&self->exprs, expr, byte, steps, &next, err));
     GLK_TRY(glk_expr_is_empty(&self->exprs, next, steps, &empty, err));
     if (empty) {
         *out = GLK_NONE;
@@ -324,17 +315,18 @@ static glk_status find_few_bytes_base(glk_terminals *self, glk_state *state, uin
 }
 
 enum {
-    REACH_FAR = 16, /* repeats that are lifted alone, so that nearer ones stay exact in the base */
-    REACH_NEAR = 8  /* ... and those that are lifted where there is no farther one */
+    REACH_FAR = 16,    /* repeats that are lifted alone, so that nearer ones stay exact in the base */
+    REACH_NEAR = 8,    /* ... those that are lifted where there is no farther one */
+    REACH_SIMPLE = 12  /* ... and where there is no and / not: whole walks are cheaper there */
 };
 
 /* A far base, if the state can surely finish whenever the base can, one byte on. */
 static glk_status find_far_base(glk_terminals *self, glk_state *state, uint64_t *steps,
                                 glk_error *err) {
     const glk_expr *e = glk_expr_at(&self->exprs, state->expr);
-    uint32_t reach = e->most >= REACH_FAR ? REACH_FAR : REACH_NEAR, bound, base, worst = 0;
-    uint32_t longest = self->vocab->longest;
     bool checked = (e->flags & GLK_CHECKED) != 0;
+    uint32_t reach = e->most >= REACH_FAR ? REACH_FAR : checked ? REACH_NEAR : REACH_SIMPLE;
+    uint32_t longest = self->vocab->longest, bound, base, worst = 0;
     GLK_TRY(glk_expr_unbounded(&self->exprs, state->expr, reach, longest + 1, &base, &bound, err));
     if (base == state->expr) {
         return GLK_OK;
@@ -394,7 +386,8 @@ glk_status glk_terminals_build_row(glk_terminals *self, uint32_t id, uint64_t *s
             status = pack(self, &draft, &row, err);
         }
         GLK_TRY(status);
-        row->steady = is_steady(&draft, id);
+        row->plain_reach = is_steady(&draft, id) ? GLK_UNBOUNDED
+                                              : glk_expr_plain_reach(&self->exprs, state->expr);
         atomic_store_explicit(&state->row, row, memory_order_release);
     }
     *out = row;
@@ -409,9 +402,8 @@ glk_status glk_terminals_step(glk_terminals *self, uint32_t id, uint8_t byte, ui
     if (target == GLK_NONE) {
         uint32_t next, rank = glk_bytes_rank(&row->live, byte);
         uint32_t base = self->exprs.scratch.count;
-        GLK_TRY(spend(steps, err));
-        glk_status status =
-            glk_expr_derive(&self->exprs, glk_state_at(self, id)->expr, byte, &next, err);
+        glk_status status = glk_expr_derive_within(
+            &self->exprs, glk_state_at(self, id)->expr, byte, steps, &next, err);
         if (status == GLK_OK) { /* a live byte: the derivative is not empty, no need to search */
             ((glk_expr *)glk_table_at(&self->exprs.exprs, next))->life = GLK_LIFE_ALIVE;
             status = glk_terminals_state(self, next, &target, err);

@@ -31,7 +31,7 @@ enum { GLK_LABELS_NONE = 0, GLK_LABELS_PLAIN = 1 }; /* not accepting; accepting 
 typedef struct glk_row {
     glk_bytes live;
     uint8_t before[4];         /* live bytes in the words before word i */
-    bool steady;               /* every plain byte (trie.h) leads back to the same state */
+    uint32_t plain_reach;      /* plain bytes (trie.h) that may come in any order; GLK_UNBOUNDED: all */
     uint32_t count;            /* live bytes */
     _Atomic uint32_t target[]; /* state by rank of the byte; GLK_NONE: not derived yet */
 } glk_row;
