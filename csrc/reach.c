@@ -59,11 +59,7 @@ static glk_status add_derivative(survey *self, uint32_t from, uint8_t byte) {
     glk_terminals *terminals = self->terminals;
     uint32_t expr = glk_state_at(terminals, GLK_VEC_U32(&self->states)[from])->expr, next, target;
     bool empty;
-    if (*self->steps == 0) {
-        return glk_fail_limit(self->err, "steps", 1, 0);
-    }
-    (*self->steps)--;
-    GLK_TRY(glk_expr_derive(&terminals->exprs, expr, byte, &next, self->err));
+    GLK_TRY(glk_expr_derive_within(&terminals->exprs, expr, byte, self->steps, &next, self->err));
     GLK_TRY(glk_expr_is_empty(&terminals->exprs, next, self->steps, &empty, self->err));
     if (empty) {
         return GLK_OK;
