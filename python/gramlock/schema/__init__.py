@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import (
     InvalidSchemaError,
+    LimitError,
     Place,
     UnsatisfiableError,
     UnsupportedSchemaError,
@@ -53,7 +54,12 @@ def compile_schema(
         LimitError: It is nested too deep, or its combinations are too many.
     """
     options = options or SchemaOptions()
-    grammar = _compile(schema, options, True)
+    try:
+        grammar = _compile(schema, options, True)
+    except LimitError as error:  # complements multiply: without them the place can be named
+        if error.budget != "schema_alternatives":
+            raise
+        grammar = None
     if grammar is None:  # the complement of what is relaxed, and too large, would be too small
         grammar = _compile(schema, options, False)
     assert grammar is not None
