@@ -167,6 +167,7 @@ glk_status glk_expr_labels(const glk_exprs *self, uint32_t item, glk_vec *labels
 typedef struct partition {
     uint8_t *class_of;
     uint32_t *count;
+    uint32_t stamp;     /* marks what was looked at: sequences of optional parts share their tails */
     uint16_t size[256]; /* bytes in a class */
 } partition;
 
@@ -210,9 +211,13 @@ static void refine(partition *self, glk_bytes set) {
     }
 }
 
-static void partition_into(const glk_exprs *self, uint32_t item, partition *job) {
+static void partition_into(glk_exprs *self, uint32_t item, partition *job) {
     for (;;) {
-        const glk_expr *e = glk_expr_at(self, item);
+        glk_expr *e = glk_table_at(&self->exprs, item);
+        if (e->mark == job->stamp) {
+            return;
+        }
+        e->mark = job->stamp;
         switch ((glk_expr_kind)e->kind) {
         case GLK_CLASS:
             refine(job, e->first);
@@ -242,9 +247,8 @@ static void partition_into(const glk_exprs *self, uint32_t item, partition *job)
     }
 }
 
-void glk_expr_partition(const glk_exprs *self, uint32_t item, uint8_t class_of[256],
-                        uint32_t *count) {
-    partition job = {.class_of = class_of, .count = count};
+void glk_expr_partition(glk_exprs *self, uint32_t item, uint8_t class_of[256], uint32_t *count) {
+    partition job = {.class_of = class_of, .count = count, .stamp = glk_expr_stamp(self)};
     memset(class_of, 0, 256);
     *count = 1;
     job.size[0] = 256;
@@ -260,7 +264,7 @@ typedef struct visit { /* one expression on the search path */
     uint8_t sample[256];   /* a byte of each class that may begin a sentence */
 } visit;
 
-static void open_visit(const glk_exprs *self, uint32_t item, visit *out) {
+static void open_visit(glk_exprs *self, uint32_t item, visit *out) {
     uint8_t class_of[256];
     bool taken[256] = {false};
     uint32_t classes;

@@ -288,20 +288,47 @@ static uint32_t sort_unique(uint32_t *items, uint32_t count) {
     return kept;
 }
 
+uint32_t glk_expr_stamp(glk_exprs *self) {
+    if (++self->stamp == 0) { /* once in four billion */
+        for (uint32_t i = 0; i < self->exprs.count; i++) {
+            ((glk_expr *)glk_table_at(&self->exprs, i))->mark = 0;
+        }
+        self->stamp = 1;
+    }
+    return self->stamp;
+}
+
+/* Whether the expression has not got this stamp; now it has. */
+static bool is_new(glk_exprs *self, uint32_t item, uint32_t stamp) {
+    glk_expr *e = glk_table_at(&self->exprs, item);
+    bool fresh = e->mark != stamp;
+    e->mark = stamp;
+    return fresh;
+}
+
 /* Replaces members of `kind` on the scratch top by their own members (one level: canonical members
- * hold no further level). */
+ * hold no further level).  Each is kept once, lest lists that overlap add up to their square. */
 static glk_status splice(glk_exprs *self, uint32_t base, glk_expr_kind kind, glk_error *err) {
-    uint32_t end = self->scratch.count;
+    uint32_t end = self->scratch.count, kept = base, stamp = glk_expr_stamp(self);
     for (uint32_t i = base; i < end; i++) {
-        const glk_expr *e = glk_expr_at(self, GLK_VEC_U32(&self->scratch)[i]);
+        uint32_t *items = GLK_VEC_U32(&self->scratch), item = items[i];
+        const glk_expr *e = glk_expr_at(self, item);
         if (e->kind != kind) {
+            items[kept] = item;
+            kept += is_new(self, item, stamp);
             continue;
         }
         GLK_TRY(glk_vec_reserve(&self->scratch, e->b, err));
-        uint32_t *items = GLK_VEC_U32(&self->scratch);
-        items[i] = e->list[0];
-        memcpy(items + self->scratch.count, e->list + 1, (e->b - 1) * sizeof *items);
-        self->scratch.count += e->b - 1;
+        items = GLK_VEC_U32(&self->scratch);
+        for (uint32_t m = 0; m < e->b; m++) {
+            items[self->scratch.count] = e->list[m];
+            self->scratch.count += is_new(self, e->list[m], stamp);
+        }
+    }
+    if (kept < end) {
+        uint32_t *items = GLK_VEC_U32(&self->scratch), added = self->scratch.count - end;
+        memmove(items + kept, items + end, added * sizeof *items);
+        self->scratch.count = kept + added;
     }
     return GLK_OK;
 }

@@ -70,6 +70,7 @@ typedef struct glk_expr {
     uint8_t kind;          /* glk_expr_kind */
     uint8_t flags;
     uint8_t life;          /* glk_life; only CHECKED expressions start as UNKNOWN */
+    uint32_t mark;         /* the last stamp it got, see glk_expr_stamp */
 } glk_expr;
 
 typedef enum glk_life { GLK_LIFE_UNKNOWN, GLK_LIFE_ALIVE, GLK_LIFE_DEAD } glk_life;
@@ -86,6 +87,7 @@ struct glk_exprs {
     glk_derived *memo; /* direct mapped derivatives */
     glk_vec scratch;   /* u32; a stack for constructors and derivatives */
     uint64_t work;     /* parts that derivatives have looked at so far */
+    uint32_t stamp;    /* the latest one */
     glk_bytes alphabet; /* the bytes that exist; emptiness looks at no others */
     pthread_mutex_t lock;       /* taken by the glk_exprs_* functions, not by glk_expr_* */
     _Atomic uint32_t references;
@@ -123,6 +125,9 @@ glk_status glk_expr_tag(glk_exprs *self, uint32_t label, uint32_t *out, glk_erro
 glk_status glk_expr_or_scratch(glk_exprs *self, uint32_t base, uint32_t *out, glk_error *err);
 glk_status glk_expr_and_scratch(glk_exprs *self, uint32_t base, uint32_t *out, glk_error *err);
 
+/* A number that no expression is marked with, for one pass over many that wants each once. */
+uint32_t glk_expr_stamp(glk_exprs *self);
+
 /* The memo's entry for a derivative; it may hold another one. */
 glk_derived *glk_expr_memo(glk_exprs *self, uint32_t item, uint8_t byte);
 
@@ -138,8 +143,7 @@ glk_status glk_expr_derive_within(glk_exprs *self, uint32_t item, uint8_t byte, 
 glk_status glk_expr_labels(const glk_exprs *self, uint32_t item, glk_vec *labels, glk_error *err);
 
 /* Splits the bytes into classes whose members have equal derivatives: class_of[b] < *count. */
-void glk_expr_partition(const glk_exprs *self, uint32_t item, uint8_t class_of[256],
-                        uint32_t *count);
+void glk_expr_partition(glk_exprs *self, uint32_t item, uint8_t class_of[256], uint32_t *count);
 
 /* Whether no string over the store's alphabet matches.  `*steps` is the budget ("steps"), counted
  * down as glk_expr_derive_within does. */
