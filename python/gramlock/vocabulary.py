@@ -8,9 +8,15 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ._core import ProgramHandle, VocabularyHandle
+from ._core import (
+    GrammarBuilder,
+    MatcherHandle,
+    ProgramHandle,
+    VocabularyHandle,
+    expressions,
+)
 from .compiler import Program
-from .errors import UnsatisfiableError, VocabularyError
+from .errors import GramlockError, UnsatisfiableError, VocabularyError
 from .grammar import Grammar
 from .limits import Limits
 from .tokenizers import TokenTable
@@ -57,6 +63,31 @@ class Vocabulary:
         self._lock = threading.Lock()
         self._programs: OrderedDict[tuple[int, Limits], Program] = OrderedDict()
         self._grammars: OrderedDict[tuple[str, Limits | None], Grammar] = OrderedDict()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Builds the tables of JSON strings and free keys, which nearly every schema meets.
+
+        They cover most of the vocabulary, so whoever met them first would wait milliseconds. A
+        vocabulary that cannot spell them, or whose budget they pass, does without.
+        """
+        import numpy as np  # loading it takes longer than the rest of the package
+
+        store = expressions()
+        builder = GrammarBuilder(store)
+        characters = store.repeat(store.codepoints([(0, 0x10FFFF)], "json"), 0)
+        quote = store.literal(b'"')
+        string = store.concat([quote, characters, quote])
+        root = builder.object(store.EPSILON, [], [(string, builder.terminal(string))])
+        mask = np.zeros((self.size + 31) // 32, dtype=np.int32)
+        try:
+            program = ProgramHandle(self._handle, builder.finish(root), Limits())
+            matcher = MatcherHandle.new(program)
+            for text in (b'{"', b'a":"'):
+                if matcher.accept_bytes(text):
+                    matcher.fill(mask, 0)
+        except (GramlockError, MemoryError):
+            return
 
     @classmethod
     def from_tokens(
