@@ -6,6 +6,8 @@
  * end exactly if it is a sentence. */
 #include "machines.h"
 
+enum { MASK_WORDS = 1024, MOST_IDS = 32 * MASK_WORDS };
+
 static const glk_limits limits = {.program_bytes = 1 << 26, .steps = 10000000};
 static glk_grammar *grammar;
 static glk_vocab *vocab;
@@ -61,13 +63,13 @@ static void check_masks(glk_matcher *matcher, const symbols *text, uint32_t *mas
 
 /* One random way on, byte by byte: never a dead end; true if it leads to a sentence. */
 static bool find_end(glk_matcher *matcher, symbols *text) {
-    uint32_t mask[64], allowed[200];
+    uint32_t mask[MASK_WORDS], allowed[200];
     for (uint32_t step = 0; step < 300; step++) {
         uint32_t count = 0;
         if (ends_here(matcher)) {
             return true;
         }
-        CHECK_OK(glk_matcher_fill(matcher, mask, 64, &err));
+        CHECK_OK(glk_matcher_fill(matcher, mask, MASK_WORDS, &err));
         for (uint32_t token = 1; token < SPECIALS + 0x5F; token++) {
             if (glk_mask_has(mask, token)) {
                 allowed[count++] = token;
@@ -102,14 +104,15 @@ static void check_completion(const glk_matcher *from, const symbols *before) {
 
 /* Visits prefixes by random tokens. */
 static void wander(uint32_t walks, uint32_t depth) {
-    uint32_t mask[64];
-    CHECK(vocab->size <= 64 * 32);
+    uint32_t mask[MASK_WORDS];
+    CHECK(vocab->size <= MOST_IDS);
     for (uint32_t walk = 0; walk < walks; walk++) {
         glk_matcher *matcher;
         symbols text = {.count = 0};
         CHECK_OK(glk_matcher_new(program, &matcher, &err));
         for (uint32_t step = 0; step < depth; step++) {
-            uint32_t allowed[64 * 32], count = 0;
+            static uint32_t allowed[MOST_IDS];
+            uint32_t count = 0;
             check_masks(matcher, &text, mask);
             for (uint32_t token = 1; token < vocab->size; token++) {
                 size_t length = 1;
@@ -137,7 +140,8 @@ static void check_sentence(const symbols *text) {
     glk_matcher *matcher;
     CHECK_OK(glk_matcher_new(program, &matcher, &err));
     for (uint32_t at = 0; at < text->count;) {
-        uint32_t fitting[64 * 32], lengths[64 * 32], count = 0, mask[64];
+        static uint32_t fitting[MOST_IDS], lengths[MOST_IDS];
+        uint32_t count = 0, mask[MASK_WORDS];
         for (uint32_t token = 1; token < vocab->size; token++) {
             symbols one = {.count = 0};
             add_symbols(&one, token);
@@ -148,7 +152,7 @@ static void check_sentence(const symbols *text) {
             }
         }
         CHECK(count > 0);
-        CHECK_OK(glk_matcher_fill(matcher, mask, 64, &err));
+        CHECK_OK(glk_matcher_fill(matcher, mask, MASK_WORDS, &err));
         for (uint32_t i = 0; i < count; i++) {
             CHECK(glk_mask_has(mask, fitting[i]));
         }
@@ -444,6 +448,77 @@ static void tokens_beside_text(void) {
     check_grammar(repetition(grammar, item, 1, 6), 4, 10, 10);
 }
 
+/* ---- a large vocabulary ---- */
+
+static uint32_t all_bytes_but_quotes(void) {
+    glk_bytes set = {{0}};
+    uint32_t id;
+    glk_bytes_add_range(&set, 0x20, 0x7E);
+    set.word['"' >> 6] &= ~((uint64_t)1 << ('"' & 63));
+    CHECK_OK(glk_expr_class(source, &set, &id, &err));
+    return id;
+}
+
+/* A quoted text of up to `most` bytes, which is none of the names. */
+static uint32_t wide_string(uint32_t most, const char *const *names) {
+    uint32_t text = repeated(all_bytes_but_quotes(), 0, most), quote = literal("\""), id, name;
+    for (; names != NULL && *names != NULL; names++) {
+        CHECK_OK(glk_expr_not(source, literal(*names), &name, &err));
+        CHECK_OK(glk_expr_and(source, (uint32_t[]){text, name}, 2, &text, &err));
+    }
+    CHECK_OK(glk_expr_cat(source, text, quote, &id, &err));
+    CHECK_OK(glk_expr_cat(source, quote, id, &id, &err));
+    return id;
+}
+
+/* Gap, then an object with names and all other keys, a string beside another one, or a sequence of
+ * words: dense sets, differences from them, rests by the thousand. */
+static uint32_t wide_root(uint32_t round) {
+    static const char *const names[] = {"a", "ab", "ca", NULL};
+    uint32_t gap = terminal(grammar, repeated(literal(" "), 0, 3)), both, object_node;
+    uint32_t few = terminal(grammar, wide_string(20, NULL));
+    uint32_t many = terminal(grammar, wide_string(GLK_UNBOUNDED, NULL));
+    uint32_t words_node = terminal(grammar, repeated(all_bytes_but_quotes(), 2, 9));
+    if (round == 0) {
+        glk_member list[] = {
+            {quoted("a"), few, 1}, {quoted("ab"), many, 0}, {quoted("ca"), few, 0}};
+        glk_member other = {.key = wide_string(GLK_UNBOUNDED, names), .value = few};
+        CHECK_OK(glk_grammar_object(grammar, repeated(literal(" "), 0, 2), list, 3, &other, 1,
+                                    GLK_ORDER_ANY, &object_node, &err));
+        return sequence(grammar, LIST(gap, object_node, gap));
+    }
+    uint32_t one = sequence(grammar, LIST(few, gap, text(grammar, "a")));
+    uint32_t two = sequence(grammar, LIST(many, text(grammar, "bc")));
+    both = choice(grammar, LIST(one, two, terminal(grammar, wide_string(40, names))));
+    return round == 1 ? sequence(grammar, LIST(gap, both))
+                      : sequence(grammar, LIST(gap, words_node, gap, text(grammar, "\""), gap));
+}
+
+static void large_vocabularies(void) {
+    static const uint32_t ends[] = {END};
+    for (uint32_t round = 0; round < 3; round++) {
+        open_grammar();
+        CHECK_OK(glk_grammar_set_root(grammar, wide_root(round), &err));
+        add_word("<end>");
+        for (uint32_t i = 1; i < SPECIALS; i++) {
+            add_word("");
+        }
+        add_bytes(0x20, 0x7E);
+        for (uint32_t length = 2; length <= 6; length++) {
+            add_all_strings("abc \"", length);
+        }
+        add_all_strings(" ", 8);
+        vocab = make_vocab(ends, 1, 0);
+        CHECK_OK(glk_program_new(vocab, grammar, &limits, &program, &err));
+        wander(4, 5);
+        glk_program_release(program);
+        glk_vocab_release(vocab);
+        close_grammar();
+    }
+}
+
+/* ---- tokens of the grammar ---- */
+
 /* Ids that the grammar names, although they have text or end the sequence. */
 static void named_tokens_keep_their_other_meaning(void) {
     static const uint32_t ends[] = {3};
@@ -483,6 +558,7 @@ int main(void) {
     objects_in_both_orders();
     counts_near_and_far();
     ambiguous_grammars();
+    large_vocabularies();
     tokens_beside_text();
     named_tokens_keep_their_other_meaning();
     random_grammars_on_all_strings(100);

@@ -364,13 +364,13 @@ static void random_vocab(bool many_bytes, bool long_tokens) {
     add_word("a");
     add_bytes('a', check_random(4) == 0 ? 'b' : 'd');
     if (many_bytes) {
-        add_bytes(0x20, 0x60);
+        add_bytes(0x20, 0x7E);
         add_bytes(0x80, 0xBF);
     }
     add_word("");
     add_random_tokens("abcd", 60, 8);
     add_random_tokens("aabA", 20, long_tokens ? 60 : 20);
-    add_random_tokens("abz", 8, 5);
+    add_random_tokens("abz\x7F", 8, 5);
     vocab = make_vocab(ends, 1, 0);
 }
 
@@ -497,7 +497,7 @@ static void more_rests_than_can_be_merged(void) {
     for (uint32_t length = 1; length <= 7; length++) {
         add_all_strings("abcd", length);
     }
-    add_bytes(0x20, 0x60);
+    add_bytes(0x20, 0x7E);
     add_bytes(0x80, 0xBF);
     vocab = make_vocab(NULL, 0, 0);
     open_all();
