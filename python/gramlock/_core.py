@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 UNBOUNDED = 0xFFFFFFFF
-EXPRESSION_BYTES = 256 << 20
 CHECK_STEPS = 2_000_000
 
 _OK: int = lib.GLK_OK
@@ -110,7 +109,7 @@ class Expressions:
     EPSILON = 1
     ANY = 2
 
-    def __init__(self, max_bytes: int = EXPRESSION_BYTES) -> None:
+    def __init__(self, max_bytes: int = Limits.expression_bytes) -> None:
         self.cache: dict[object, Any] = {}
         self.max_bytes = max_bytes
         out = ffi.new("glk_exprs **")
@@ -208,13 +207,15 @@ _shared_lock = threading.Lock()
 _shared: Expressions | None = None
 
 
-def expressions() -> Expressions:
+def expressions(limits: Limits | None = None) -> Expressions:
     """The process-wide store, so that grammars share their pieces.
 
     One that has passed half its budget is left to the grammars that use it, and a fresh one is
-    handed out.
+    handed out. Limits with another ``expression_bytes`` than the default get a store of their own.
     """
     global _shared
+    if limits is not None and limits.expression_bytes != Limits.expression_bytes:
+        return Expressions(limits.expression_bytes)
     with _shared_lock:
         if _shared is None or _shared.bytes_held > _shared.max_bytes // 2:
             _shared = Expressions()

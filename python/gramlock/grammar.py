@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Grammar"]
 
 _BYTES = [bytes([b]) for b in range(256)]
+_BUDGET = 256 << 20
 
 
 class Grammar:
@@ -95,7 +96,7 @@ class Grammar:
         """
         from .syntax.regex import parse
 
-        store = expressions()
+        store = expressions(limits)
         builder = GrammarBuilder(store)
         expr = parse(pattern, flags).full(store, "utf8")
         return cls(builder.finish(builder.terminal(expr)), None, limits)._satisfiable()
@@ -107,7 +108,7 @@ class Grammar:
         Raises:
             UnsatisfiableError: There are none.
         """
-        store = expressions()
+        store = expressions(limits)
         builder = GrammarBuilder(store)
         texts = [store.literal(choice.encode("utf-8")) for choice in choices]
         root = builder.terminal(store.union(texts))
@@ -123,7 +124,7 @@ class Grammar:
         with self._lock:
             if self._program is None:
                 texts: list[bytes | None] = [None] * self._handle.tokens_below
-                vocabulary = VocabularyHandle([*texts, *_BYTES], [], 64 << 20)
+                vocabulary = VocabularyHandle([*texts, *_BYTES], [], _BUDGET)
                 self._program = ProgramHandle(vocabulary, self._handle, self.limits)
             return MatcherHandle.new(self._program)
 

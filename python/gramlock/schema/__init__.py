@@ -24,7 +24,7 @@ from ..errors import (
 )
 from .algebra import Algebra, Node
 from .emit import Emitter
-from .load import Loader, place_of
+from .load import SCHEMA_NODES, Loader, place_of
 from .model import Reader
 from .options import SchemaOptions
 from .report import Report
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from .._core import GrammarHandle
 
 __all__ = ["Report", "SchemaOptions", "compile_schema"]
-
-MAX_NODES = 20_000
 
 
 def compile_schema(
@@ -72,8 +70,8 @@ def _compile(
     """One attempt; None if it took complements although something had to be relaxed."""
     from .._core import GrammarBuilder, expressions
 
-    store = expressions()
-    algebra = Algebra(store, options.limit("schema_nodes", MAX_NODES))
+    store = expressions(options.limits)
+    algebra = Algebra(store, options.limit("schema_nodes", SCHEMA_NODES))
     reader = Reader(Loader(schema, options), options, algebra, exact)
     root = reader.read(schema)
     if reader.invalid:

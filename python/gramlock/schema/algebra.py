@@ -345,7 +345,7 @@ class Algebra:
             self._circular(node)
             return VOID
         if self._depth >= MAX_IN_PLACE:
-            raise LimitError("schema_depth", self._depth + 1, MAX_IN_PLACE)
+            raise LimitError("schema_in_place", self._depth + 1, MAX_IN_PLACE)
         node.busy = True
         self._depth += 1
         try:

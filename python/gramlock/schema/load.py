@@ -23,6 +23,7 @@ __all__ = ["Dialect", "Loader", "Path", "Scope", "Target", "UnresolvedError", "p
 Path = Any  # None | (uri,) | (Path, token): a recursive type that costs nothing to build
 
 SCHEMA_DEPTH = 256
+SCHEMA_NODES = 20_000
 
 
 class Dialect:
@@ -100,11 +101,12 @@ def place_of(path: Path) -> tuple[str, str]:
     return pointer, "" if path is None else f" (in {path[0]})"
 
 
-def survey(document: Any, limit: int) -> bool:
-    """Whether identifiers occur below the root; refuses nesting beyond *limit*.
+def survey(document: Any, limit: int, members: int) -> bool:
+    """Whether identifiers occur below the root; refuses nesting beyond *limit*, and an object of
+    more than *members* members before any work is spent on them.
 
     Raises:
-        LimitError: ``schema_depth``.
+        LimitError: ``schema_depth``, ``schema_nodes``.
     """
     found = False
     seen: set[int] = set()
@@ -118,6 +120,8 @@ def survey(document: Any, limit: int) -> bool:
                 continue
             seen.add(id(value))
             if isinstance(value, dict):
+                if len(value) > members:
+                    raise LimitError("schema_nodes", len(value), members)
                 if not found and depth and _names_itself(value):
                     found = True
                 below.extend(v for v in value.values() if isinstance(v, (dict, list)))
@@ -162,7 +166,8 @@ class Loader:
         self.options = options
         self._limit = options.limit("schema_depth", SCHEMA_DEPTH)
         self._schema = schema
-        nested = survey(schema, self._limit) if isinstance(schema, dict) else False
+        self._members = options.limit("schema_nodes", SCHEMA_NODES)
+        nested = survey(schema, self._limit, self._members) if isinstance(schema, dict) else False
         self.unknown_dialect: str | None = None
         dialect = self.dialect_of(schema, _BY_URI[options.dialect])
         self.root = Scope(dialect, schema, None, not nested)
@@ -294,7 +299,7 @@ class Loader:
             for uri, contents in given.items():
                 contents = getattr(contents, "contents", contents)  # a referencing.Resource
                 if isinstance(contents, dict):
-                    survey(contents, self._limit)
+                    survey(contents, self._limit, self._members)
                 self._note(contents, (uri,))
                 dialect = self.dialect_of(contents, self.root.dialect)
                 registry = _crawled(registry, uri, self._resource(contents, dialect))
