@@ -46,7 +46,9 @@ static glk_status create(const glk_vocab *vocab, glk_terminals **out, glk_error 
     glk_table_init(&self->states, &self->account, sizeof(glk_state));
     glk_table_init(&self->label_sets, &self->account, sizeof(glk_label_set));
     glk_vec_init(&self->labels, &self->account, sizeof(uint32_t));
-    glk_vec_init(&self->map, &self->account, sizeof(uint32_t));
+    /* As long as the grammars' store, whatever is imported from it: not this registry's doing, so
+     * not on its account. */
+    glk_vec_init(&self->map, NULL, sizeof(uint32_t));
     (void)pthread_mutex_init(&self->lock, NULL);
     atomic_init(&self->references, 1);
     uint32_t id;
