@@ -4,8 +4,9 @@
  * declarations: no macros beyond the include guard, no inline functions.
  *
  * Conventions
- *   - A fallible call returns a glk_status.  On anything but GLK_OK outputs are untouched, the
- *     objects behind the call are as they were, and `err` (if not NULL) says what went wrong.
+ *   - A fallible call returns a glk_status.  On anything but GLK_OK the objects behind the
+ *     call are as they were, scalar outputs are untouched, buffers may be half written, and `err`
+ *     (if not NULL) says what went wrong.
  *   - `const` pointers are borrowed for the call.  Objects are reference counted: `*_new` gives one
  *     reference, `*_release` (NULL allowed) gives it back, children keep their parents alive, so
  *     the order of releases never matters.

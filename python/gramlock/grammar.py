@@ -15,6 +15,7 @@ from ._core import (
     VocabularyHandle,
     expressions,
 )
+from .errors import GrammarError
 from .limits import Limits
 
 if TYPE_CHECKING:
@@ -106,11 +107,15 @@ class Grammar:
         """Exactly one of these texts.
 
         Raises:
+            GrammarError: One holds a lone surrogate, which is no text.
             UnsatisfiableError: There are none.
         """
         store = expressions(limits)
         builder = GrammarBuilder(store)
-        texts = [store.literal(choice.encode("utf-8")) for choice in choices]
+        try:
+            texts = [store.literal(choice.encode("utf-8")) for choice in choices]
+        except UnicodeEncodeError as error:
+            raise GrammarError(f"a choice is not text: {error}") from None
         root = builder.terminal(store.union(texts))
         return cls(builder.finish(root), None, limits)._satisfiable()
 

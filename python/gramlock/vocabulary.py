@@ -115,9 +115,12 @@ class Vocabulary:
         count = max(len(tokens), size or 0)
         if size is not None and size < len(tokens):
             raise VocabularyError(f"size={size}, but there are {len(tokens)} tokens")
-        for token in [*end_ids, *specials]:
-            if not 0 <= token < count:
-                raise VocabularyError(f"id {token} is not below the size {count}")
+        for index in [*end_ids, *specials]:
+            if not 0 <= index < count:
+                raise VocabularyError(f"id {index} is not below the size {count}")
+        for i, token in enumerate(tokens):
+            if token is not None and not isinstance(token, (bytes, bytearray, memoryview)):
+                raise VocabularyError(f"token {i} is {type(token).__name__}, not bytes")
         hidden = specials.union(end_ids)
         texts: list[bytes | None] = [
             None if token is None or i in hidden else bytes(token) for i, token in enumerate(tokens)
@@ -130,42 +133,89 @@ class Vocabulary:
 
     @classmethod
     def from_huggingface(
-        cls, tokenizer: Any, *, max_bytes: int = _BUDGET, **options: Any
+        cls,
+        tokenizer: Any,
+        *,
+        size: int | None = None,
+        end_ids: Iterable[int | str] | None = None,
+        generation_config: Any = None,
+        control: Iterable[int | str] = (),
+        max_bytes: int = _BUDGET,
     ) -> Vocabulary:
         """From a transformers or ``tokenizers`` tokenizer, a model folder or a ``tokenizer.json``.
 
         Args:
             tokenizer: The object or path.
+            size: Number of ids of the model's logits, if they are wider than the tokenizer.
+            end_ids: Ids (or texts) that end a generation, instead of those that the tokenizer and
+                the generation config name.
+            generation_config: The model's, whose end ids are added to the tokenizer's.
+            control: Further tokens (ids or texts) that are control tokens and never text.
             max_bytes: Budget of the tables that programs share.
-            **options: ``size``, ``end_ids``, ``generation_config``, ``control``: see
-                :func:`gramlock.tokenizers.from_huggingface`.
 
         Raises:
             VocabularyError: Its output is not the concatenation of token bytes, or not understood.
 
         Cost: a few hundred milliseconds for 128,000 tokens.
         """
-        return cls(read_huggingface(tokenizer, **options), max_bytes=max_bytes)
+        table = read_huggingface(
+            tokenizer,
+            size=size,
+            end_ids=end_ids,
+            generation_config=generation_config,
+            control=control,
+        )
+        return cls(table, max_bytes=max_bytes)
 
     @classmethod
     def from_tiktoken(
-        cls, encoding: Any, *, max_bytes: int = _BUDGET, **options: Any
+        cls,
+        encoding: Any,
+        special_tokens: Mapping[str, int] | Sequence[str] | None = None,
+        *,
+        size: int | None = None,
+        end_ids: Iterable[int | str] | None = None,
+        max_bytes: int = _BUDGET,
     ) -> Vocabulary:
         """From a tiktoken encoding, a rank file or dictionary, or Mistral's ``tekken.json``.
 
-        See :func:`gramlock.tokenizers.from_tiktoken` for the options.
+        Args:
+            encoding: The object, path or mapping from bytes to ranks.
+            special_tokens: Control tokens by text, or a list that is numbered on from the last rank.
+            size: Number of ids of the model's logits, if there are more.
+            end_ids: Ids (or texts) that end a generation.
+            max_bytes: Budget of the tables that programs share.
+
+        Raises:
+            VocabularyError: It is none of these, or damaged.
         """
-        return cls(read_tiktoken(encoding, **options), max_bytes=max_bytes)
+        table = read_tiktoken(encoding, special_tokens, size=size, end_ids=end_ids)
+        return cls(table, max_bytes=max_bytes)
 
     @classmethod
     def from_sentencepiece(
-        cls, model: Any, *, max_bytes: int = _BUDGET, **options: Any
+        cls,
+        model: Any,
+        *,
+        size: int | None = None,
+        end_ids: Iterable[int | str] | None = None,
+        control: Iterable[int | str] = (),
+        max_bytes: int = _BUDGET,
     ) -> Vocabulary:
-        """From a SentencePiece ``.model`` file or processor.
+        """From a SentencePiece ``.model`` file, its content, or a processor.
 
-        See :func:`gramlock.tokenizers.from_sentencepiece` for the options.
+        Args:
+            model: The path, bytes or object.
+            size: Number of ids of the model's logits, if there are more than pieces.
+            end_ids: Ids (or texts) that end a generation.
+            control: Further tokens (ids or texts) that are control tokens and never text.
+            max_bytes: Budget of the tables that programs share.
+
+        Raises:
+            VocabularyError: It is no such model, or writes what its pieces do not spell.
         """
-        return cls(read_sentencepiece(model, **options), max_bytes=max_bytes)
+        table = read_sentencepiece(model, size=size, end_ids=end_ids, control=control)
+        return cls(table, max_bytes=max_bytes)
 
     def compile(
         self,

@@ -108,6 +108,7 @@ def _look(vocabulary: Vocabulary, matcher: Any, examples: int) -> dict[str, Any]
         "may_end": matcher.can_end(),
         "forced": matcher.find_jump_forward_string(),
         "mask_microseconds": round(1e6 * seconds, 1),
+        "missing_bytes": sorted(matcher.program.missing_bytes),
         "examples": [{"id": token, "text": spell(vocabulary.tokens[token])} for token in shown],
     }
 
@@ -126,4 +127,7 @@ def _print(record: dict[str, Any], vocabulary: Vocabulary) -> None:
     table.add_row("first mask", f"{record['mask_microseconds']} µs")
     names = " ".join(escape(repr(item["text"])) for item in record["examples"])
     table.add_row("examples", names or "none")
+    if record["missing_bytes"]:
+        missing = " ".join(f"{byte:02x}" for byte in record["missing_bytes"])
+        table.add_row("cut off", f"texts with the bytes {missing}: no token spells them alone")
     out.print(table)
