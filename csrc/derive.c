@@ -35,20 +35,27 @@ glk_status glk_expr_derive(glk_exprs *self, uint32_t item, uint8_t byte, uint32_
     return GLK_OK;
 }
 
-glk_status glk_expr_derive_within(glk_exprs *self, uint32_t item, uint8_t byte, uint64_t *steps,
-                                  uint32_t *out, glk_error *err) {
-    uint64_t before = self->work, allowed = *steps;
-    uint32_t result;
-    if (allowed == 0) {
-        return glk_fail_limit(err, "steps", 1, 0);
-    }
-    GLK_TRY(glk_expr_derive(self, item, byte, &result, err));
-    uint64_t spent = 1 + (self->work - before);
+/* Takes what was done since `before` off the budget. */
+static glk_status spend(const glk_exprs *self, uint64_t before, uint64_t extra, uint64_t *steps,
+                        glk_error *err) {
+    uint64_t spent = extra + (self->work - before), allowed = *steps;
     if (spent > allowed) {
         *steps = 0;
         return glk_fail_limit(err, "steps", spent, allowed);
     }
     *steps -= spent;
+    return GLK_OK;
+}
+
+glk_status glk_expr_derive_within(glk_exprs *self, uint32_t item, uint8_t byte, uint64_t *steps,
+                                  uint32_t *out, glk_error *err) {
+    uint64_t before = self->work;
+    uint32_t result;
+    if (*steps == 0) {
+        return glk_fail_limit(err, "steps", 1, 0);
+    }
+    GLK_TRY(glk_expr_derive(self, item, byte, &result, err));
+    GLK_TRY(spend(self, before, 1, steps, err));
     *out = result;
     return GLK_OK;
 }
@@ -164,6 +171,8 @@ glk_status glk_expr_labels(const glk_exprs *self, uint32_t item, glk_vec *labels
 
 /* ------------------------------------------------------------------ byte classes */
 
+enum { MEMBERS_A_STEP = 8 }; /* bytes of a class that take as long as a step */
+
 typedef struct partition {
     uint8_t *class_of;
     uint32_t *count;
@@ -172,8 +181,8 @@ typedef struct partition {
 } partition;
 
 /* Splits every class that `set` cuts.  A set and its complement cut alike, so the smaller one is
- * looked at: for a single byte that is one step. */
-static void refine(partition *self, glk_bytes set) {
+ * looked at: for a single byte that is one step.  Returns how many bytes were looked at. */
+static uint32_t refine(partition *self, glk_bytes set) {
     uint8_t members[256];
     uint16_t inside[256];
     uint8_t renamed[256];
@@ -209,6 +218,7 @@ static void refine(partition *self, glk_bytes set) {
         }
         self->class_of[members[i]] = renamed[old];
     }
+    return found;
 }
 
 static void partition_into(glk_exprs *self, uint32_t item, partition *job) {
@@ -218,9 +228,10 @@ static void partition_into(glk_exprs *self, uint32_t item, partition *job) {
             return;
         }
         e->mark = job->stamp;
+        self->work++;
         switch ((glk_expr_kind)e->kind) {
         case GLK_CLASS:
-            refine(job, e->first);
+            self->work += refine(job, e->first) / MEMBERS_A_STEP;
             return;
         case GLK_CAT:
             partition_into(self, e->a, job);
@@ -255,6 +266,13 @@ void glk_expr_partition(glk_exprs *self, uint32_t item, uint8_t class_of[256], u
     partition_into(self, item, &job);
 }
 
+glk_status glk_expr_partition_within(glk_exprs *self, uint32_t item, uint64_t *steps,
+                                     uint8_t class_of[256], uint32_t *count, glk_error *err) {
+    uint64_t before = self->work;
+    glk_expr_partition(self, item, class_of, count);
+    return spend(self, before, 0, steps, err);
+}
+
 /* ------------------------------------------------------------------ emptiness */
 
 typedef struct visit { /* one expression on the search path */
@@ -264,11 +282,12 @@ typedef struct visit { /* one expression on the search path */
     uint8_t sample[256];   /* a byte of each class that may begin a sentence */
 } visit;
 
-static void open_visit(glk_exprs *self, uint32_t item, visit *out) {
+static glk_status open_visit(glk_exprs *self, uint32_t item, uint64_t *steps, visit *out,
+                             glk_error *err) {
     uint8_t class_of[256];
     bool taken[256] = {false};
     uint32_t classes;
-    glk_expr_partition(self, item, class_of, &classes);
+    GLK_TRY(glk_expr_partition_within(self, item, steps, class_of, &classes, err));
     *out = (visit){.expr = item};
     const glk_expr *e = glk_expr_at(self, item);
     glk_bytes live = glk_bytes_and(e->first, self->alphabet);
@@ -278,6 +297,7 @@ static void open_visit(glk_exprs *self, uint32_t item, visit *out) {
             out->sample[out->count++] = (uint8_t)b;
         }
     }
+    return GLK_OK;
 }
 
 static void mark(glk_exprs *self, uint32_t item, glk_life life) {
@@ -294,7 +314,7 @@ static glk_status search_life(glk_exprs *self, uint32_t item, uint64_t *steps, g
     for (;;) {
         if (wanted != GLK_NONE) {
             visit opened;
-            open_visit(self, wanted, &opened);
+            GLK_TRY(open_visit(self, wanted, steps, &opened, err));
             GLK_TRY(glk_vec_push(path, &opened, err));
             GLK_TRY(glk_vec_push_u32(seen, wanted, err));
             GLK_TRY(glk_index_add(index, wanted * 0x9E3779B1u, wanted, err));

@@ -144,6 +144,9 @@ glk_status glk_expr_labels(const glk_exprs *self, uint32_t item, glk_vec *labels
 
 /* Splits the bytes into classes whose members have equal derivatives: class_of[b] < *count. */
 void glk_expr_partition(glk_exprs *self, uint32_t item, uint8_t class_of[256], uint32_t *count);
+/* The same against a budget ("steps"), counted down by the parts and bytes that it looks at. */
+glk_status glk_expr_partition_within(glk_exprs *self, uint32_t item, uint64_t *steps,
+                                     uint8_t class_of[256], uint32_t *count, glk_error *err);
 
 /* Whether no string over the store's alphabet matches.  `*steps` is the budget ("steps"), counted
  * down as glk_expr_derive_within does. */

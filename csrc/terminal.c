@@ -222,7 +222,7 @@ static glk_status step_all(glk_terminals *self, uint32_t expr, const glk_bytes *
     bool done[256] = {false};
     uint32_t target_of[256];
     uint32_t classes;
-    glk_expr_partition(&self->exprs, expr, class_of, &classes);
+    GLK_TRY(glk_expr_partition_within(&self->exprs, expr, steps, class_of, &classes, err));
     for (uint32_t b = 0; b < 256; b++) {
         if (!glk_bytes_has(bytes, (uint8_t)b)) {
             continue;

@@ -43,6 +43,18 @@ CHECK_STEPS = 2_000_000
 _OK: int = lib.GLK_OK
 
 
+def _bounds(low: int, high: int | None) -> tuple[int, int]:
+    """Bounds of a repeat as the core takes them. An upper bound past 32 bits is none: no text is as
+    long, whereas a lower one would admit nothing.
+
+    Raises:
+        LimitError: So many cannot be counted.
+    """
+    if low >= UNBOUNDED:
+        raise LimitError("repeat_count", min(low, 1 << 64), UNBOUNDED - 1)
+    return low, UNBOUNDED if high is None or high > UNBOUNDED else high
+
+
 class _Scratch(threading.local):
     """Output cells of this thread: calls release the interpreter's lock, so none are shared."""
 
@@ -94,6 +106,13 @@ def _text(call: Callable[..., int], handle: Any) -> str:
 def _members(bits: Any) -> frozenset[int]:
     """A set of bytes out of four 64-bit words."""
     return frozenset(b for b in range(256) if bits[b >> 6] >> (b & 63) & 1)
+
+
+def _budget(name: str, value: int) -> int:
+    """A budget as the core takes it; ValueError if it is negative. No count needs more bits."""
+    if value < 0:
+        raise ValueError(f"the budget {name} is {value}")
+    return min(value, (1 << 64) - 1)
 
 
 class Expressions:
@@ -169,7 +188,7 @@ class Expressions:
 
     def repeat(self, item: int, low: int, high: int | None = None) -> int:
         """*low* to *high* times (None: any number)."""
-        return self._call(lib.glk_exprs_repeat, item, low, UNBOUNDED if high is None else high)
+        return self._call(lib.glk_exprs_repeat, item, *_bounds(low, high))
 
     def tag(self, label: int) -> int:
         """The empty string with a label, for :meth:`GrammarBuilder.switch`."""
@@ -298,8 +317,7 @@ class GrammarBuilder:
 
     def repetition(self, node: int, low: int, high: int | None = None) -> int:
         """*low* to *high* times (None: any number)."""
-        bound = UNBOUNDED if high is None else high
-        return self._call(lib.glk_grammar_repetition, node, low, bound)
+        return self._call(lib.glk_grammar_repetition, node, *_bounds(low, high))
 
     def tokens(self, ids: Sequence[int]) -> int:
         """One of these token ids, as a token and never as its text."""
@@ -367,7 +385,7 @@ class VocabularyHandle:
             len(tokens),
             list(end_ids),
             len(end_ids),
-            max_bytes,
+            _budget("vocabulary_bytes", max_bytes),
             out,
             error,
         )
@@ -395,7 +413,10 @@ class ProgramHandle:
         self, vocabulary: VocabularyHandle, grammar: GrammarHandle, limits: Limits
     ) -> None:
         out, error = ffi.new("glk_program **"), _scratch.error
-        budget = ffi.new("glk_limits *", (limits.program_bytes, limits.steps))
+        budget = ffi.new(
+            "glk_limits *",
+            (_budget("program_bytes", limits.program_bytes), _budget("steps", limits.steps)),
+        )
         status = lib.glk_program_new(vocabulary._handle, grammar._handle, budget, out, error)
         if status != _OK:
             _raise(status, error)
@@ -486,6 +507,7 @@ class MatcherHandle:
 
     def rollback(self, steps: int) -> None:
         """Undoes the last *steps* accepts."""
+        steps = min(steps, (1 << 63))  # more than any history has: the core says so
         status = lib.glk_matcher_rollback(self.handle, steps, self._error)
         if status != _OK:
             _raise(status, self._error)
@@ -568,6 +590,8 @@ def mask_memory(mask: Any) -> tuple[Any, int, int, int]:
     rows, words = array.shape
     if not array.flags.writeable:
         raise ValueError("the bitmask is read-only")
+    if not array.flags.aligned:
+        raise ValueError("the bitmask does not lie at a multiple of 4 bytes")
     if words > 1 and array.strides[1] != 4:
         raise ValueError("the rows of a bitmask must be contiguous")
     stride = array.strides[0] // 4 if rows > 1 else words
@@ -594,7 +618,7 @@ def fill_rows(matchers: Sequence[MatcherHandle], mask: Any, threads: int) -> lis
     statuses = ffi.new("glk_status[]", max(count, 1))
     error = _scratch.error
     status = lib.glk_matchers_fill(
-        handles, count, address, stride, words, max(threads, 1), statuses, error
+        handles, count, address, stride, words, max(min(threads, count), 1), statuses, error
     )
     if status != _OK:
         if status == lib.GLK_ERR_STATE:

@@ -80,6 +80,8 @@ def apply_token_bitmask_inplace(logits: Any, bitmask: Any) -> None:
     if isinstance(logits, np.ndarray):
         if not logits.flags.writeable:
             raise ValueError("the logits are read-only")
+        if not logits.flags.aligned:
+            raise ValueError("the logits do not lie at multiples of their size")
         address, dtype = logits.ctypes.data, str(logits.dtype)
         strides = [stride // logits.itemsize for stride in logits.strides]
     elif hasattr(logits, "data_ptr"):

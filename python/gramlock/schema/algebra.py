@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import LimitError, Place
+from ..errors import InvalidSchemaError, LimitError, Place
 from . import arrays, complement, objects
 from .arrays import ArraySet
 from .load import Path, place_of
@@ -161,7 +161,11 @@ ANYTHING.shape = FULL
 
 
 def kind_of(value: Any) -> str:
-    """The JSON type of a decoded value."""
+    """The JSON type of a decoded value.
+
+    Raises:
+        InvalidSchemaError: It has none.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -170,7 +174,11 @@ def kind_of(value: Any) -> str:
         return "number"
     if isinstance(value, str):
         return "string"
-    return "array" if isinstance(value, (list, tuple)) else "object"
+    if isinstance(value, (list, tuple)):
+        return "array"
+    if isinstance(value, dict):
+        return "object"
+    raise InvalidSchemaError(f"{value!r} is not a JSON value")
 
 
 class Algebra:

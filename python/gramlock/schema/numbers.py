@@ -100,7 +100,7 @@ def exact(value: object) -> Exact:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidSchemaError(f"{value!r} is not a JSON number")
-        value = Decimal(repr(value))
+        value = Decimal(float.__repr__(value))
     if not isinstance(value, Decimal) or not value.is_finite():
         raise InvalidSchemaError(f"{value!r} is not a JSON number")
     if not value:

@@ -478,6 +478,8 @@ def parse_tree(pattern: str, flags: str) -> tuple[Node, list[Node]]:
         GrammarSyntaxError: It does not parse, or uses what is not regular; every place is listed.
         LimitError: Groups nest too deep (``pattern_depth``) or a count is too high.
     """
+    if not isinstance(pattern, str):
+        raise GrammarSyntaxError(f"a pattern is text, not {type(pattern).__name__}")
     if not pattern.isascii() and any("\ud800" <= letter <= "\udfff" for letter in pattern):
         pattern = pattern.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     parser = _Parser(pattern, _mode(flags))
