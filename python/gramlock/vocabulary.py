@@ -181,7 +181,7 @@ class Vocabulary:
 
         Args:
             encoding: The object, path or mapping from bytes to ranks.
-            special_tokens: Control tokens by text, or a list that is numbered on from the last rank.
+            special_tokens: Control tokens by text, or a list numbered on from the last rank.
             size: Number of ids of the model's logits, if there are more.
             end_ids: Ids (or texts) that end a generation.
             max_bytes: Budget of the tables that programs share.
