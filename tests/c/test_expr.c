@@ -398,6 +398,40 @@ static void lifted_bounds_do_not_show_within_reach(void) {
     CHECK(found > 500 && cut_short > 500);
 }
 
+/* The same with large counts, along random strings. */
+static void large_bounds_do_not_show_within_reach(void) {
+    uint32_t found = 0;
+    for (uint32_t round = 0; round < 4000; round++) {
+        uint32_t lifted, bound, reach = 4 + check_random(16), cut = 8 + check_random(50);
+        open_store(NULL);
+        made item = random_leaf(&store, &(taste){.most = 1});
+        made end = random_leaf(&store, &(taste){.most = 1});
+        for (uint32_t i = 0; i < 1 + round % 3; i++) {
+            uint32_t lo = check_random(3) == 0 ? check_random(4) : check_random(40);
+            uint32_t hi = check_random(3) == 0 ? GLK_UNBOUNDED : lo + check_random(40);
+            uint32_t many;
+            CHECK_OK(glk_expr_rep(&store, item.expr, lo, hi, &many, NULL));
+            item.expr = many;
+            CHECK_OK(check_random(2) == 0 ? glk_expr_or2(&store, many, end.expr, &item.expr, NULL)
+                                          : glk_expr_cat(&store, many, end.expr, &item.expr, NULL));
+        }
+        CHECK_OK(glk_expr_unbounded(&store, item.expr, reach, cut, &lifted, &bound, NULL));
+        found += lifted != item.expr;
+        for (uint32_t walk = 0; walk < 4 && lifted != item.expr; walk++) {
+            uint32_t a = item.expr, b = lifted, letters = 1 + check_random(LETTERS);
+            for (uint32_t i = 0; i <= bound && i < cut && a != b; i++) {
+                uint8_t letter = (uint8_t)('a' + check_random(letters));
+                CHECK_EQUAL(a == GLK_EXPR_NEVER, b == GLK_EXPR_NEVER);
+                CHECK_EQUAL(glk_expr_nullable(&store, a), glk_expr_nullable(&store, b));
+                CHECK_OK(glk_expr_derive(&store, a, letter, &a, NULL));
+                CHECK_OK(glk_expr_derive(&store, b, letter, &b, NULL));
+            }
+        }
+        glk_exprs_destroy(&store);
+    }
+    CHECK(found > 1000);
+}
+
 /* ---- copies ---- */
 
 static void copies_lose_the_bytes_that_do_not_exist(void) {
@@ -643,6 +677,7 @@ int main(void) {
     equal_content_has_equal_ids();
     bases_agree_outside_of_their_bytes();
     lifted_bounds_do_not_show_within_reach();
+    large_bounds_do_not_show_within_reach();
     copies_lose_the_bytes_that_do_not_exist();
     counts_cost_nothing();
     long_texts_do_not_nest();

@@ -423,6 +423,45 @@ static void counts_near_and_far(void) {
     }
 }
 
+/* Tokens that are runs of rounds, at every count: "far from a bound" must not be said too soon. */
+static void counts_one_by_one(void) {
+    static const uint32_t bounds[][2] = {{0, 9}, {0, 25}, {7, 24}, {20, 26}, {12, GLK_UNBOUNDED}};
+    static const uint32_t ends[] = {END};
+    for (uint32_t i = 0; i < 5 * 2; i++) {
+        const uint32_t *bound = bounds[i % 5];
+        char run[12] = "aaaaaaaaaa";
+        glk_matcher *matcher;
+        uint32_t mask[MASK_WORDS];
+        open_grammar();
+        uint32_t many = repetition(grammar, text(grammar, "a"), bound[0], bound[1]);
+        uint32_t once = sequence(grammar, LIST(many, text(grammar, "b")));
+        uint32_t root = i < 5 ? once : repetition(grammar, once, 1, 20);
+        CHECK_OK(glk_grammar_set_root(grammar, root, &err));
+        add_word("<end>");
+        for (uint32_t id = 1; id < SPECIALS; id++) {
+            add_word("");
+        }
+        add_word("b");
+        for (uint32_t length = 1; length <= 8; length++) {
+            add_token(run, length);
+            run[length] = 'b';
+            add_token(run, length + 1);
+            run[length] = 'a';
+        }
+        vocab = make_vocab(ends, 1, 0);
+        CHECK_OK(glk_program_new(vocab, grammar, &limits, &program, &err));
+        CHECK_OK(glk_matcher_new(program, &matcher, &err));
+        symbols text = {.count = 0};
+        do {
+            check_masks(matcher, &text, mask);
+        } while (text.count < 40 && take(matcher, SPECIALS + 1) && put_symbol(&text, 'a'));
+        glk_matcher_release(matcher);
+        glk_program_release(program);
+        glk_vocab_release(vocab);
+        close_grammar();
+    }
+}
+
 static void ambiguous_grammars(void) {
     for (uint32_t round = 0; round < 4; round++) {
         open_grammar();
@@ -557,6 +596,7 @@ static void named_tokens_keep_their_other_meaning(void) {
 int main(void) {
     objects_in_both_orders();
     counts_near_and_far();
+    counts_one_by_one();
     ambiguous_grammars();
     large_vocabularies();
     tokens_beside_text();

@@ -464,6 +464,22 @@ static void counts_near_every_bound(void) {
     }
 }
 
+/* Texts that must end in a certain way before a count is used up: near its bound they are dead,
+ * though the state without the bound lives on. */
+static void counts_that_leave_room_for_an_end(void) {
+    static const char *const ends[] = {"c", "cccc", "bbbbbbbbb"};
+    for (uint32_t i = 0; i < 12; i++) {
+        random_vocab(i % 2 == 0, true);
+        open_all();
+        made x = make_class(&store, 7, true), end = of_text(ends[i % 3]);
+        made many = make_rep(&store, &x, 0, 12 + 7 * (i / 3));
+        made any = make_rep(&store, &x, 0, GLK_UNBOUNDED);
+        any = make_cat(&store, &any, &end);
+        check_expr(make_and(&store, &many, &any).expr, 60);
+        close_all();
+    }
+}
+
 /* Counts that start anew in a loop: a state's base leads back to that very state. */
 static void counts_in_a_loop(void) {
     random_vocab(true, true);
@@ -618,6 +634,7 @@ int main(void) {
     names_and_all_others();
     counts_near_every_bound();
     random_terminals();
+    counts_that_leave_room_for_an_end();
     counts_in_a_loop();
     ends_too_far_to_survey();
     more_rests_than_can_be_merged();
