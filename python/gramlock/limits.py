@@ -29,7 +29,7 @@ class Limits:
 
     expression_bytes: int = 256 << 20
     program_bytes: int = 64 << 20
-    steps: int = 100_000_000
+    steps: int = 20_000_000
     schema_depth: int = 256
     schema_nodes: int = 20_000
     sample_bytes: int = 100_000

@@ -23,6 +23,7 @@ from .tokenizers import TokenTable
 from .tokenizers import from_huggingface as read_huggingface
 from .tokenizers import from_sentencepiece as read_sentencepiece
 from .tokenizers import from_tiktoken as read_tiktoken
+from .tokenizers.table import MOST_IDS
 
 __all__ = ["Vocabulary"]
 
@@ -113,6 +114,8 @@ class Vocabulary:
         """
         specials = frozenset(special_ids)
         count = max(len(tokens), size or 0)
+        if count > MOST_IDS:
+            raise VocabularyError(f"{count:,} ids; at most {MOST_IDS:,} are supported")
         if size is not None and size < len(tokens):
             raise VocabularyError(f"size={size}, but there are {len(tokens)} tokens")
         for index in [*end_ids, *specials]:

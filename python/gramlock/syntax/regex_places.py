@@ -29,7 +29,7 @@ from gramlock.syntax.regex_tree import (
 
 __all__ = ["ENDS_ANYWHERE", "ENDS_AT_END", "ENDS_HERE", "Next", "Places", "classes_of"]
 
-MAX_STEPS: Final = 3_000_000
+MAX_STEPS: Final = 400_000
 
 
 class Next(NamedTuple):

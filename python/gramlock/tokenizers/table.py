@@ -16,6 +16,8 @@ from ..errors import VocabularyError
 
 __all__ = ["TokenTable", "assemble", "check_ids", "control_ids", "revise", "unique_ids"]
 
+MOST_IDS = 1 << 24
+
 
 @dataclass(frozen=True)
 class TokenTable:
@@ -113,6 +115,8 @@ def _width(texts: Mapping[int, bytes], names: Mapping[int, str], size: int | Non
     text_width = max((index for index in texts if index not in names), default=-1) + 1
     if size is None:
         return max(text_width, max(names, default=-1) + 1)
+    if size > MOST_IDS:
+        raise VocabularyError(f"size={size:,}, but at most {MOST_IDS:,} ids are supported")
     if size < text_width:
         raise VocabularyError(
             f"size={size:,} leaves out text tokens: the highest id of one is {text_width - 1:,}"
