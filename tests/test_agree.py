@@ -12,7 +12,7 @@ import random
 import pytest
 
 import gramlock
-from chart import ChartOracle
+from chart import Chart, ChartOracle
 from grammars import BY_HAND, VOCABULARIES, Spec, build, grammar, random_spec, random_tokens
 from oracle import Tokens
 from roads import ROADS, Case, explore, fill, fill_by_walk, replay, successors
@@ -179,6 +179,99 @@ def test_epochs_are_invisible() -> None:
         old, expected = rng.choice(parked)
         assert fill(old, case.size) == expected
     assert program.stats()["epochs"] > 10
+
+
+# ---- histories
+
+
+class History:
+    """A matcher, and the charts after each of its steps (None after an end id)."""
+
+    def __init__(self, case: Case, matcher: gramlock.Matcher, charts: list[Chart | None]) -> None:
+        self.case, self.matcher, self.charts = case, matcher, charts
+
+    def accept(self, token: int) -> None:
+        chart = self.charts[-1]
+        after = None
+        if chart is not None:
+            after = chart.token(token, self.case.tokens.spelled().get(token, b""))
+        ends = chart is not None and chart.accepted and token in self.case.tokens.end_ids
+        expected = after is not None or ends
+        assert self.matcher.accept_token(token) == expected
+        if expected:
+            self.charts.append(after)
+
+    def accept_bytes(self, text: bytes) -> None:
+        after = self.charts[-1]
+        for byte in text:
+            after = after and after.step(byte)
+        expected = after is not None and after.is_viable
+        assert self.matcher.accept_bytes(text) == expected
+        if expected:
+            self.charts.append(after)
+
+    def rollback(self, steps: int) -> None:
+        if steps >= len(self.charts):
+            with pytest.raises(ValueError, match="rollback"):
+                self.matcher.rollback(steps)
+        else:
+            self.matcher.rollback(steps)
+            del self.charts[len(self.charts) - steps :]
+
+    def fork(self) -> History:
+        return History(self.case, self.matcher.fork(), list(self.charts))
+
+    def check(self) -> None:
+        chart = self.charts[-1]
+        assert self.matcher.steps == len(self.charts) - 1
+        if chart is None:
+            assert self.matcher.is_terminated()
+            assert not self.matcher.can_end()
+            with pytest.raises(gramlock.MatcherError):
+                fill(self.matcher, self.case.size)
+        else:
+            assert fill(self.matcher, self.case.size) == self.case.oracle.mask_of(chart)
+
+
+HISTORIES = ["object, any order", "cycle", "token inside", "switch", "counted, maybe empty"]
+
+
+@pytest.mark.parametrize("program_bytes", [1 << 26, 60_000])
+@pytest.mark.parametrize("vocabulary", ["objects", "equal bytes, holes, two ends", "no end id"])
+@pytest.mark.parametrize("name", HISTORIES)
+def test_histories(name: str, vocabulary: str, program_bytes: int, thorough: bool) -> None:
+    """Any sequence of accepts, rollbacks and forks leads where its net effect leads."""
+    case = Case(BY_HAND[name], VOCABULARIES[vocabulary])
+    if not case.satisfiable:
+        return
+    program = case.compile(gramlock.Limits(program_bytes=program_bytes))
+    rng = random.Random(name)
+    alive = [History(case, program.matcher(), [case.oracle.start])]
+    for _ in range(4000 if thorough else 150):
+        one = rng.choice(alive)
+        try:
+            move(one, alive, rng)
+            one.check()
+        except gramlock.LimitError as error:
+            assert error.budget == "program_bytes"
+            assert program_bytes < 100_000
+        assert one.matcher.steps == len(one.charts) - 1
+
+
+def move(one: History, alive: list[History], rng: random.Random) -> None:
+    """One random thing that can be done to a matcher."""
+    kind, chart = rng.random(), one.charts[-1]
+    if kind < 0.6:
+        good = sorted(one.case.oracle.mask_of(chart)) if chart is not None else []
+        one.accept(rng.choice(good) if good and kind < 0.5 else rng.randrange(one.case.size))
+    elif kind < 0.7:
+        one.accept_bytes(bytes(rng.choices(sorted(one.case.tokens.alphabet()), k=2)))
+    elif kind < 0.9:
+        one.rollback(rng.randrange(4))
+    elif kind < 0.95:
+        alive.append(one.fork())
+    elif len(alive) > 3:
+        alive.remove(one)
 
 
 # ---- planted faults
