@@ -159,8 +159,8 @@ glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_byte
                          glk_error *err);
 /* `item` with repeat bounds lifted that matter only `reach` bytes away or farther, complements
  * apart: upper bounds by their reach (see glk_expr.most), and, in expressions without and / not,
- * lower bounds, which become `cut`.  *bound = how near the nearest of them was; GLK_UNBOUNDED and
- * `item` itself if there was none.
+ * lower bounds, which become `cut`.  *bound = how near the nearest of them was; GLK_UNBOUNDED if none
+ * was nearer than `cut`.
  *   with and / not      the result has every sentence of `item`, and both have the same ones of up to
  *                       *bound bytes
  *   without             both can be continued alike, and end alike, after up to *bound bytes, as
