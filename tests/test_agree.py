@@ -14,7 +14,7 @@ import pytest
 import gramlock
 from chart import Chart, ChartOracle
 from grammars import BY_HAND, VOCABULARIES, Spec, build, grammar, random_spec, random_tokens
-from oracle import Tokens
+from oracle import TooLargeError, Tokens
 from roads import ROADS, Case, explore, fill, fill_by_walk, replay, successors
 
 
@@ -50,8 +50,13 @@ def test_random_grammars(seed: int, thorough: bool) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("block", range(40))
 def test_many_random_grammars(block: int) -> None:
+    given_up = 0
     for seed in range(1000 + 100 * block, 1100 + 100 * block):
-        agrees(random_case(seed), 25, random.Random(seed))
+        try:
+            agrees(random_case(seed), 25, random.Random(seed))
+        except TooLargeError:
+            given_up += 1
+    assert given_up <= 2
 
 
 def test_every_short_text(thorough: bool) -> None:

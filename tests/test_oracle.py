@@ -296,7 +296,7 @@ def checks() -> Iterator[Callable[[], None]]:
 def notices(check: Callable[[], None]) -> bool:
     try:
         check()
-    except (AssertionError, KeyError, RecursionError, OverflowError):
+    except (AssertionError, KeyError, RecursionError, oracle.TooLargeError):
         return True
     return False
 
