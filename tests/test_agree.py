@@ -14,7 +14,7 @@ import pytest
 import gramlock
 from chart import Chart, ChartOracle
 from grammars import BY_HAND, VOCABULARIES, Spec, build, grammar, random_spec, random_tokens
-from oracle import TooLargeError, Tokens
+from oracle import Tokens, TooLargeError
 from roads import ROADS, Case, explore, fill, fill_by_walk, replay, successors
 
 
