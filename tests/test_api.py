@@ -188,6 +188,33 @@ def test_parents_may_die_first() -> None:
     assert bitmask[0, 3] == 1 << (ord("c") - 96)
 
 
+# ---- grammars
+
+
+def test_one_text_is_no_list_of_choices() -> None:
+    """Or it would be taken for its letters."""
+    for wrong in ("yes", b"yes", [1, 2], [b"yes"]):
+        with pytest.raises(TypeError, match="choice"):
+            Grammar.from_choices(wrong)  # type: ignore[arg-type]
+    assert Grammar.from_choices(text for text in ("yes", "no")).accepts("no")  # type: ignore[arg-type]
+
+
+def test_a_pattern_is_text() -> None:
+    with pytest.raises(TypeError, match="a pattern is text, not int"):
+        Grammar.from_regex(3)  # type: ignore[arg-type]
+
+
+def test_what_is_no_schema_says_what_to_do() -> None:
+    class Model:
+        @classmethod
+        def model_json_schema(cls) -> dict[str, str]:
+            return {"type": "integer"}
+
+    for wrong, hint in (('{"type": "integer"}', "json.loads"), (Model, "model_json_schema")):
+        with pytest.raises(gramlock.InvalidSchemaError, match=hint):
+            Grammar.from_json_schema(wrong)  # type: ignore[arg-type]
+
+
 def test_equal_grammars_have_equal_fingerprints() -> None:
     one, other = Grammar.from_regex("(ab|cd)*"), Grammar.from_regex("(?:cd|ab)*")
     assert one.fingerprint == other.fingerprint

@@ -114,6 +114,9 @@ def test_check_samples_sentences(schema: Path) -> None:
     code, text, _ = run("check", schema, "--samples", 20, "--seed", 5, "--json")
     assert code == 0
     assert json.loads(text)["samples"] == 20
+    code, text, notes = run("check", schema, "--samples", 1)
+    assert (code, notes) == (0, "")
+    assert "1 sentence sampled" in text
 
 
 def test_check_refuses(tmp_path: Path) -> None:

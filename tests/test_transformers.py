@@ -359,6 +359,8 @@ def test_grammars_and_rows_that_do_not_fit() -> None:
         call(guard, rows("", "", ""))
     with pytest.raises(gramlock.MatcherError, match="3 prefixes do not fit 2 grammars"):
         gramlock.LogitsProcessor([grammar] * 2, tiny.vocabulary(), prefix=["", "", ""])
+    with pytest.raises(gramlock.MatcherError, match="no grammar is given"):
+        gramlock.LogitsProcessor([], tiny.vocabulary())
 
 
 def test_continuous_batching_is_refused() -> None:

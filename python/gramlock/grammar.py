@@ -91,12 +91,15 @@ class Grammar:
             GrammarSyntaxError: The pattern does not parse; every problem is listed.
             UnsatisfiableError: Nothing matches it.
             LimitError: It is nested too deep.
+            TypeError: It is not text.
 
         >>> Grammar.from_regex(r"\\d{2}").accepts("42")
         True
         """
         from .syntax.regex import parse
 
+        if not isinstance(pattern, str):
+            raise TypeError(f"a pattern is text, not {type(pattern).__name__}")
         store = expressions(limits)
         builder = GrammarBuilder(store)
         expr = parse(pattern, flags).full(store, "utf8")
@@ -109,7 +112,14 @@ class Grammar:
         Raises:
             GrammarError: One holds a lone surrogate, which is no text.
             UnsatisfiableError: There are none.
+            TypeError: A single text instead of a list of them, or a choice that is not text.
         """
+        if isinstance(choices, str | bytes):
+            raise TypeError(f"choices are a list of texts, not one {type(choices).__name__}")
+        choices = list(choices)
+        for choice in choices:
+            if not isinstance(choice, str):
+                raise TypeError(f"the choice {choice!r} is not text")
         store = expressions(limits)
         builder = GrammarBuilder(store)
         try:

@@ -17,7 +17,7 @@ app = typer.Typer(
     name="gramlock",
     help="Lock a language model's output to a grammar.",
     epilog="Exit codes: 0 fine; 1 something wrong found; 2 wrong usage or unreadable file; "
-    "3 schema refused; 4 budget passed.",
+    "3 schema refused; 4 budget passed, or no way to go on.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -146,8 +146,14 @@ def _test_samples(
 def _watched(items: Any, what: str) -> Iterator[Any]:
     """The items, with a progress bar on stderr if that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=notes, transient=True) as progress:
+    with Progress(
+        *columns, console=notes, transient=True, disable=not notes.is_terminal
+    ) as progress:
         yield from progress.track(items, description=what)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _record(grammar: Grammar, seconds: float, findings: Findings) -> dict[str, Any]:
@@ -176,12 +182,12 @@ def _print(
     if table.row_count:
         out.print(table)
     if exact and not everything:
-        out.print(f"{exact} keywords are enforced as they stand (--all lists them)")
+        out.print(f"{_counted(exact, 'keyword')} enforced as written (--all lists them)")
     out.print(f"[green]usable[/green]: {escape(str(file))}, compiled in {1000 * seconds:.1f} ms")
     if findings.instances:
-        out.print(f"{findings.instances} instances tested")
+        out.print(f"{_counted(findings.instances, 'instance')} tested")
     if findings.samples:
-        out.print(f"{findings.samples} sentences sampled and validated")
+        out.print(f"{_counted(findings.samples, 'sentence')} sampled and validated")
     for wrong in findings.wrong[:_SHOWN]:
         out.print(f"[red]{wrong['kind']} {escape(wrong['place'])}[/red]: {escape(wrong['reason'])}")
         out.print(f"  {escape(wrong['text'][:500])}")

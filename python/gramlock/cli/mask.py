@@ -120,8 +120,9 @@ def spell(data: bytes | None) -> str:
 
 def _print(record: dict[str, Any], vocabulary: Vocabulary) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
-    share = 100 * record["allowed"] / vocabulary.size
-    table.add_row("allowed", f"{record['allowed']:,} of {vocabulary.size:,} tokens ({share:.1f} %)")
+    share = 100 * record["allowed"] / max(vocabulary.size, 1)
+    rounded = "less than 0.1" if 0 < share < 0.05 else f"{share:.1f}"
+    table.add_row("allowed", f"{record['allowed']:,} of {vocabulary.size:,} tokens ({rounded} %)")
     table.add_row("may end", "yes" if record["may_end"] else "no")
     table.add_row("forced", escape(repr(record["forced"])) if record["forced"] else "nothing")
     table.add_row("first mask", f"{record['mask_microseconds']} µs")

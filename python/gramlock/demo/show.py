@@ -57,9 +57,9 @@ def run(prompt: str | None = None, *, temperature: float | None = None, seed: in
     stats, rate = result.stats, result.tokens / result.seconds
     print(
         f"the model: {result.tokens} tokens in {result.seconds:.1f} s, {rate:.1f} a second\n"
-        f"the constraint: {stats.masks} masks, {stats.mean_microseconds:.1f} µs each on average; "
-        f"{1000 * stats.seconds:.1f} ms in all,\n"
-        f"    {100 * result.share:.2f} % of the run; tokenizer and schema were ready after "
+        f"the constraint: {100 * result.share:.2f} % of the run, {1000 * stats.seconds:.1f} ms: "
+        f"{stats.masks} masks, {stats.mean_microseconds:.1f} µs each on average,\n"
+        f"    and applying them to the scores; tokenizer and schema were ready after "
         f"{prepared:.2f} s"
     )
     return 1 if problem else 0

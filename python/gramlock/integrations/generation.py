@@ -69,6 +69,8 @@ def load_model(folder: str | Path, *, device: str = "cpu", threads: int | None =
         raise MissingDependencyError(error.name or "transformers", "hf") from error
     if not Path(folder).is_dir():
         raise GramlockError(f"there is no model folder {folder}")
+    if not (Path(folder) / "config.json").is_file():
+        raise GramlockError(f"{folder} holds no model: there is no config.json")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     if threads is not None:

@@ -215,6 +215,8 @@ class LogitsProcessor:
     ) -> list[Matcher]:
         """By group of rows, a matcher that has read the prefix; rows start as forks of it."""
         count = max(len(grammars), len(prefixes))
+        if not grammars:
+            raise MatcherError("no grammar is given: the list is empty")
         if {len(grammars), len(prefixes)} - {1, count}:
             raise MatcherError(f"{len(prefixes)} prefixes do not fit {len(grammars)} grammars")
         programs = [self._compile(item, limits, options) for item in grammars]

@@ -120,7 +120,7 @@ class Reader:
             return sets.ANYTHING
         if schema is False:
             return self.algebra.never_at(path)
-        self._note(self.invalid, path, "a schema is an object, true or false")
+        self._note(self.invalid, path, f"a schema is an object, true or false{_hint(schema)}")
         return sets.ANYTHING
 
     def never_at(self, path: Path) -> Node:
@@ -415,6 +415,15 @@ def _optional(objects: ObjectSet) -> list[str]:
     """Names that may be absent or present."""
     members = objects.members.items()
     return [name for name, (node, required) in members if required is None and not node.never]
+
+
+def _hint(value: Any) -> str:
+    """What to do with something that is no schema, where that is clear."""
+    if isinstance(value, str | bytes):
+        return "; text is read by json.loads first"
+    if hasattr(value, "model_json_schema"):
+        return "; a pydantic model gives one by model_json_schema()"
+    return ""
 
 
 def _possible(objects: ObjectSet) -> int:
