@@ -5,6 +5,7 @@ What the masks say is the business of test_agree.py; here it is what a matcher d
 
 from __future__ import annotations
 
+import copy
 import random
 from typing import Any
 
@@ -296,3 +297,15 @@ def test_bytes_that_cannot_be_spelled() -> None:
     assert matcher.is_terminated()
     with pytest.raises(gramlock.UnsatisfiableError):
         vocabulary.compile(gramlock.Grammar.from_regex("ab"))
+
+
+def test_a_copy_is_a_fork() -> None:
+    matcher = (
+        gramlock.Vocabulary.from_tokens([b"a", b"b"])
+        .compile(gramlock.Grammar.from_regex("ab*"))
+        .matcher()
+    )
+    for twin in (copy.copy(matcher), copy.deepcopy(matcher)):
+        assert twin.accept_token(0)
+        assert twin.program is matcher.program
+    assert matcher.steps == 0

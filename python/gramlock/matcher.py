@@ -105,6 +105,11 @@ class Matcher:
         """An independent copy, history included. Cost: the history's length."""
         return Matcher(self.program, self._handle.fork())
 
+    __copy__ = fork  # a copy that shared the sequence would be no copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Matcher:
+        return self.fork()
+
     @property
     def steps(self) -> int:
         """Accepts that can be undone."""
