@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_LOOP", "MAX_STATES", "Automaton", "DigitExpressions", "decimal_digits", "multiples"]
 
 MAX_STATES = 10_000
+MAX_PLACES = 128
 """States of a multiples automaton, before it is minimised."""
 
 MAX_LOOP = 12
@@ -598,9 +599,12 @@ def multiples(
     otherwise only integers without fraction.
 
     Raises:
-        LimitError: More than `MAX_STATES` states.
+        LimitError: More than `MAX_STATES` states, or a step of more than `MAX_PLACES` decimals,
+            since merging equal states takes a round a decimal.
     """
     scale = 0 if step.denominator == 1 else _decimal_places(step.denominator)
+    if scale > MAX_PLACES:
+        raise LimitError("number_digits", scale, MAX_PLACES)
     modulus, padding = step.numerator * (10**scale // step.denominator), 0
     while scale == 0 and modulus % 10 == 0:
         modulus, padding = modulus // 10, padding + 1
