@@ -173,10 +173,11 @@ static glk_status replay(const glk_matcher *self, glk_epoch *epoch, glk_vec *con
 }
 
 /* Moves to the epoch after *left, the last one that was too full; *left = that epoch. */
-static glk_status migrate(glk_matcher *self, const glk_epoch **left, glk_error *err) {
+static glk_status migrate(glk_matcher *self, const glk_epoch **left, bool alone, glk_error *err) {
     glk_epoch *next;
     glk_vec configs;
-    GLK_TRY(glk_program_epoch(self->program, *left, &next, err));
+    GLK_TRY(alone ? glk_program_own_epoch(self->program, &next, err)
+                  : glk_program_epoch(self->program, *left, &next, err));
     *left = next; /* only compared */
     glk_vec_init(&configs, &self->account, sizeof(uint32_t));
     (void)pthread_mutex_lock(&next->lock);
@@ -205,9 +206,9 @@ static bool is_full(glk_status status, const glk_error *err) {
     return status == GLK_ERR_LIMIT && strcmp(err->budget, "program_bytes") == 0;
 }
 
-/* The next epoch may be one that others have filled already, so one more is tried after it.  What
- * one sequence alone overfills fails there again, with the same error. */
-enum { EPOCHS_TRIED = 2 };
+/* The next epoch may be one that others have filled already, or fill meanwhile, so the last one that
+ * is tried belongs to this sequence alone: what fails there does not fit by itself. */
+enum { EPOCHS_TRIED = 3 };
 
 /* Runs an attempt on the current configuration. */
 static glk_status run(glk_matcher *self, attempt *job, glk_error *err) {
@@ -219,7 +220,7 @@ static glk_status run(glk_matcher *self, attempt *job, glk_error *err) {
     glk_status status = run_locked(self, job, detail);
     const glk_epoch *left = self->epoch;
     for (int tries = 0; is_full(status, detail) && tries < EPOCHS_TRIED; tries++) {
-        status = migrate(self, &left, detail);
+        status = migrate(self, &left, tries + 1 == EPOCHS_TRIED, detail);
         if (status == GLK_OK) {
             *job = fresh;
             job->steps = self->program->limits.steps;

@@ -253,6 +253,10 @@ static void add_stats(glk_program_stats *sum, const glk_epoch *epoch) {
     sum->visited += epoch->visited;
 }
 
+glk_status glk_program_own_epoch(glk_program *self, glk_epoch **out, glk_error *err) {
+    return make_epoch(self, out, err);
+}
+
 glk_status glk_program_epoch(glk_program *self, const glk_epoch *old, glk_epoch **out,
                              glk_error *err) {
     glk_status status = GLK_OK;

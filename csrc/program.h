@@ -28,4 +28,7 @@ struct glk_program {
 glk_status glk_program_epoch(glk_program *self, const glk_epoch *old, glk_epoch **out,
                              glk_error *err);
 
+/* A fresh epoch that nobody else will be given. */
+glk_status glk_program_own_epoch(glk_program *self, glk_epoch **out, glk_error *err);
+
 #endif
