@@ -600,8 +600,8 @@ static glk_status grow_map(glk_vec *map, uint32_t count, glk_error *err) {
 }
 
 /* Pushes the children that are not copied yet. */
-static glk_status push_missing(const glk_exprs *from, const glk_expr *e, const glk_vec *map,
-                               glk_vec *todo, glk_error *err) {
+static glk_status push_missing(const glk_expr *e, const glk_vec *map, glk_vec *todo,
+                               glk_error *err) {
     switch ((glk_expr_kind)e->kind) {
     case GLK_CAT:
         if (mapped(map, e->b) == GLK_NONE) {
@@ -620,7 +620,6 @@ static glk_status push_missing(const glk_exprs *from, const glk_expr *e, const g
         }
         return GLK_OK;
     default:
-        (void)from;
         return GLK_OK;
     }
 }
@@ -664,7 +663,7 @@ static glk_status import_all(glk_exprs *self, const glk_exprs *from, glk_vec *ma
         }
         const glk_expr *e = glk_expr_at(from, item);
         uint32_t before = todo->count;
-        GLK_TRY(push_missing(from, e, map, todo, err));
+        GLK_TRY(push_missing(e, map, todo, err));
         if (todo->count == before) {
             uint32_t copy;
             GLK_TRY(copy_one(self, e, map, &copy, err));

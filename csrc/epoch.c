@@ -181,10 +181,10 @@ static glk_frame far_frame(const glk_epoch *self, glk_frame frame) {
 static glk_status intern_merged(glk_epoch *self, uint32_t base, uint32_t depth, uint32_t *out,
                                 glk_error *err);
 
-/* The far twin of the frames on the stack: interned like any other, one level deep, since far
- * frames are their own far frames. */
-static glk_status find_far(glk_epoch *self, uint32_t base, uint32_t depth, uint32_t self_id,
-                           uint32_t *out, glk_error *err) {
+/* The far twin of the frames on the stack, GLK_NONE if they are their own: interned like any other,
+ * one level deep, since far frames are their own far frames. */
+static glk_status find_far(glk_epoch *self, uint32_t base, uint32_t depth, uint32_t *out,
+                           glk_error *err) {
     uint32_t count = self->frames.count - base;
     bool same = true;
     for (uint32_t i = 0; i < count && self->code->counted; i++) {
@@ -194,7 +194,7 @@ static glk_status find_far(glk_epoch *self, uint32_t base, uint32_t depth, uint3
         GLK_TRY(glk_vec_push(&self->frames, &far, err));
     }
     if (same) {
-        *out = self_id;
+        *out = GLK_NONE;
         return GLK_OK;
     }
     GLK_TRY(merge_frames(self, base + count, depth, err));
@@ -235,7 +235,7 @@ static glk_status intern_merged(glk_epoch *self, uint32_t base, uint32_t depth, 
         }
     }
     uint32_t far;
-    GLK_TRY(find_far(self, base, depth, GLK_NONE, &far, err));
+    GLK_TRY(find_far(self, base, depth, &far, err));
     self->frames.count = base + count;
     return add_cont(self, base, hash, far, out, err);
 }
@@ -345,9 +345,9 @@ static glk_status merge_threads(glk_epoch *self, glk_error *err) {
 
 static glk_status intern_config(glk_epoch *self, bool can_end, uint32_t *out, glk_error *err);
 
-/* The twin with equal masks; see glk_config.far. */
+/* The twin with equal masks, GLK_NONE if it is the configuration itself; see glk_config.far. */
 static glk_status find_far_config(glk_epoch *self, bool can_end, const glk_config *config,
-                                  uint32_t id, uint32_t *out, glk_error *err) {
+                                  uint32_t *out, glk_error *err) {
     bool same = true;
     self->threads.count = 0;
     for (uint32_t i = 0; i < config->count; i++) {
@@ -357,7 +357,7 @@ static glk_status find_far_config(glk_epoch *self, bool can_end, const glk_confi
         thread.rest = far;
         GLK_TRY(glk_vec_push(&self->threads, &thread, err));
     }
-    *out = id;
+    *out = GLK_NONE;
     return same ? GLK_OK : intern_config(self, can_end, out, err);
 }
 
@@ -373,7 +373,7 @@ static glk_status add_config(glk_epoch *self, bool can_end, uint32_t hash, uint3
     glk_config draft = {.threads = memory, .count = count, .can_end = can_end};
     uint32_t far = GLK_NONE;
     if (self->code->counted) {
-        GLK_TRY(find_far_config(self, can_end, &draft, GLK_NONE, &far, err));
+        GLK_TRY(find_far_config(self, can_end, &draft, &far, err));
     }
     GLK_TRY(glk_index_reserve(&self->config_index, err));
     GLK_TRY(glk_table_add(&self->configs, &id, err));

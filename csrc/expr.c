@@ -262,32 +262,6 @@ glk_status glk_expr_literal(glk_exprs *self, const uint8_t *bytes, size_t count,
 
 /* ------------------------------------------------------------------ or, and */
 
-static void sort_ids(uint32_t *items, uint32_t count) {
-    /* Shell sort: lists are short, nearly sorted, and this needs no memory. */
-    static const uint32_t gaps[] = {797161, 265720, 88573, 29524, 9841, 3280,
-                                    1093,   364,    121,   40,    13,   4, 1};
-    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) {
-        for (uint32_t i = gaps[g]; i < count; i++) {
-            uint32_t item = items[i], j = i;
-            for (; j >= gaps[g] && items[j - gaps[g]] > item; j -= gaps[g]) {
-                items[j] = items[j - gaps[g]];
-            }
-            items[j] = item;
-        }
-    }
-}
-
-static uint32_t sort_unique(uint32_t *items, uint32_t count) {
-    sort_ids(items, count);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (kept == 0 || items[kept - 1] != items[i]) {
-            items[kept++] = items[i];
-        }
-    }
-    return kept;
-}
-
 uint32_t glk_expr_stamp(glk_exprs *self) {
     if (++self->stamp == 0) { /* once in four billion */
         for (uint32_t i = 0; i < self->exprs.count; i++) {
@@ -469,7 +443,7 @@ glk_status glk_expr_or_scratch(glk_exprs *self, uint32_t base, uint32_t *out, gl
     if (status == GLK_OK) {
         bool any = drop_or_units(self, base);
         uint32_t *items = GLK_VEC_U32(&self->scratch) + base;
-        uint32_t count = sort_unique(items, self->scratch.count - base);
+        uint32_t count = glk_sort_unique(items, self->scratch.count - base);
         self->scratch.count = base + count;
         if (any) {
             *out = GLK_EXPR_ANY;
@@ -527,7 +501,7 @@ glk_status glk_expr_and_scratch(glk_exprs *self, uint32_t base, uint32_t *out, g
                 items[kept++] = items[i];
             }
         }
-        self->scratch.count = base + sort_unique(items, kept);
+        self->scratch.count = base + glk_sort_unique(items, kept);
         if (!and_is_settled(self, base, out)) {
             status = intern_list(self, GLK_AND, base, out, err);
         }

@@ -193,7 +193,7 @@ static glk_status compile(glk_program *self, const glk_grammar *grammar, glk_err
     return status;
 }
 
-static glk_status make_epoch(glk_program *self, glk_epoch **out, glk_error *err) {
+glk_status glk_program_own_epoch(glk_program *self, glk_epoch **out, glk_error *err) {
     glk_epoch *epoch;
     uint64_t steps = self->limits.steps;
     GLK_TRY(glk_epoch_new(&self->code, self->terminals, self->limits.program_bytes, &epoch, err));
@@ -225,7 +225,7 @@ glk_status glk_program_new(glk_vocab *vocab, glk_grammar *grammar, const glk_lim
     atomic_init(&self->references, 1);
     status = compile(self, grammar, err);
     if (status == GLK_OK) {
-        status = make_epoch(self, &self->epoch, err);
+        status = glk_program_own_epoch(self, &self->epoch, err);
     }
     if (status != GLK_OK) {
         destroy(self);
@@ -253,17 +253,13 @@ static void add_stats(glk_program_stats *sum, const glk_epoch *epoch) {
     sum->visited += epoch->visited;
 }
 
-glk_status glk_program_own_epoch(glk_program *self, glk_epoch **out, glk_error *err) {
-    return make_epoch(self, out, err);
-}
-
 glk_status glk_program_epoch(glk_program *self, const glk_epoch *old, glk_epoch **out,
                              glk_error *err) {
     glk_status status = GLK_OK;
     (void)pthread_mutex_lock(&self->lock);
     if (self->epoch == old) {
         glk_epoch *fresh;
-        status = make_epoch(self, &fresh, err);
+        status = glk_program_own_epoch(self, &fresh, err);
         if (status == GLK_OK) {
             (void)pthread_mutex_lock(&self->epoch->lock);
             add_stats(&self->past, self->epoch);

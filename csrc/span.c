@@ -395,29 +395,6 @@ static glk_status walk_from_root(work *self, const glk_state *state, bool *many)
     return GLK_OK;
 }
 
-static void sort_ids(glk_vec *ids) {
-    uint32_t *items = GLK_VEC_U32(ids);
-    uint32_t gap = 1, kept = 0;
-    while (gap < ids->count / 3) {
-        gap = 3 * gap + 1;
-    }
-    for (; gap > 0; gap /= 3) {
-        for (uint32_t i = gap; i < ids->count; i++) {
-            uint32_t item = items[i], j = i;
-            for (; j >= gap && items[j - gap] > item; j -= gap) {
-                items[j] = items[j - gap];
-            }
-            items[j] = item;
-        }
-    }
-    for (uint32_t i = 0; i < ids->count; i++) {
-        if (kept == 0 || items[kept - 1] != items[i]) {
-            items[kept++] = items[i];
-        }
-    }
-    ids->count = kept;
-}
-
 /* Steps through a moved token's text: it stays inside, or leaves at some points. */
 static glk_status judge_token(work *self, uint32_t state, uint32_t id) {
     size_t length;
@@ -451,7 +428,7 @@ static glk_status build_difference(work *self, uint32_t id, glk_span *span, bool
     if (many) {
         return GLK_OK;
     }
-    sort_ids(&self->moved);
+    self->moved.count = glk_sort_unique(GLK_VEC_U32(&self->moved), self->moved.count);
     for (uint32_t i = 0; i < self->moved.count; i++) {
         GLK_TRY(judge_token(self, id, GLK_VEC_U32(&self->moved)[i]));
     }

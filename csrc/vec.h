@@ -68,6 +68,30 @@ static inline glk_status glk_vec_push_u32(glk_vec *self, uint32_t item, glk_erro
 
 #define GLK_VEC_U32(vec) ((uint32_t *)(vec)->data)
 
+/* Sorts ids and drops repeats; returns how many are left.  Shell sort: lists are short or nearly
+ * sorted, and this needs no memory and cannot fail. */
+static inline uint32_t glk_sort_unique(uint32_t *items, uint32_t count) {
+    uint32_t gap = 1, kept = 0;
+    while (gap < count / 3) {
+        gap = 3 * gap + 1;
+    }
+    for (; gap > 0; gap /= 3) {
+        for (uint32_t i = gap; i < count; i++) {
+            uint32_t item = items[i], j = i;
+            for (; j >= gap && items[j - gap] > item; j -= gap) {
+                items[j] = items[j - gap];
+            }
+            items[j] = item;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept == 0 || items[kept - 1] != items[i]) {
+            items[kept++] = items[i];
+        }
+    }
+    return kept;
+}
+
 enum { GLK_TABLE_BUCKETS = 26, GLK_TABLE_FIRST = 64, GLK_TABLE_FIRST_LOG = 6 };
 
 typedef struct glk_table {
