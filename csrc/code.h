@@ -16,10 +16,9 @@
  *     TOKENS                  list: count, ids        one of these tokens
  *     JUMP     node                                   that node; only while rewriting, which leaves
  *                                                     references to the target instead
- *     OBJECT   gap expression list (see below)        a JSON object
- *
- *     OBJECT's list: members m, frees f, order, then m x (key expr, value node, required),
- *                    then f x (key expr, value node).  Every value node is productive.
+ *     CONTAINER               list (see formula.h)    a JSON object, or an array with conditions;
+ *                                                     every value node is productive, every
+ *                                                     container can be finished
  *
  * Invariants (established by rewrite.c, relied upon by parser.c)
  *   1. Every node has a sentence over the vocabulary's reachable bytes: no dead ends.
@@ -30,7 +29,7 @@
 #ifndef GLK_CODE_H
 #define GLK_CODE_H
 
-#include "vec.h"
+#include "formula.h"
 
 typedef enum glk_op {
     GLK_OP_EMPTY,
@@ -42,7 +41,7 @@ typedef enum glk_op {
     GLK_OP_REP,
     GLK_OP_TOKENS,
     GLK_OP_JUMP,
-    GLK_OP_OBJECT
+    GLK_OP_CONTAINER
 } glk_op;
 
 typedef struct glk_instr {
@@ -79,8 +78,8 @@ static inline uint32_t glk_code_children(const glk_code *self, uint32_t id) {
     case GLK_OP_ALT:
     case GLK_OP_SWITCH:
         return *glk_code_list(self, instr->b);
-    case GLK_OP_OBJECT:
-        return glk_code_list(self, instr->b)[0] + glk_code_list(self, instr->b)[1];
+    case GLK_OP_CONTAINER:
+        return glk_code_list(self, instr->b)[4];
     default:
         return 0;
     }
@@ -100,9 +99,9 @@ static inline uint32_t *glk_code_child(const glk_code *self, uint32_t id, uint32
     case GLK_OP_SWITCH:
         return lists + instr->b + 2 + 2 * k;
     default:
-        assert(instr->op == GLK_OP_OBJECT);
+        assert(instr->op == GLK_OP_CONTAINER);
         lists += instr->b;
-        return lists + 4 + (k < lists[0] ? 3 * k : lists[0] + 2 * k);
+        return lists + (glk_container_view(lists).choices - lists) + GLK_CHOICE_WORDS * (size_t)k;
     }
 }
 
