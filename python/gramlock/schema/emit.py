@@ -12,59 +12,48 @@ set are one expression, and so are ``null``, ``true`` and ``false``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import GrammarSyntaxError
-from ..syntax import regex
+from ..errors import LimitError
 from .algebra import FALSE, FULL, NULL, TRUE, Algebra, Node, Shape
-from .arrays import ArraySet
-from .numbers import NumberSet, number_node
-from .objects import ObjectSet, Region
+from .emit_arrays import array_node
+from .emit_objects import object_node
+from .layout import Gaps, Layout
+from .numbers import number_node
 from .options import SchemaOptions
-from .strings import (
-    StringSet,
-    free_key_expression,
-    scalar_expression,
-    string_literal_expression,
-)
+from .strings import StringSet, scalar_expression, string_literal_expression
 
 if TYPE_CHECKING:
-    from .._core import Expressions, GrammarBuilder
+    from .._core import GrammarBuilder
 
-__all__ = ["Emitter", "gap_expression"]
-
-BOUNDED = r"[ \t]?|\r?\n[ \t]{0,32}"
-FLEXIBLE = r"[ \t\n\r]*"
+__all__ = ["Emitter"]
 
 MAX_NESTING = 40  # nodes under construction at once; deeper ones are built later
 
 
-def gap_expression(expressions: Expressions, whitespace: str) -> int:
-    """The expression of every gap.
+class Spot:
+    """What of a node's grammar depends on how deep it is nested: see :class:`~.algebra.Node`."""
 
-    Raises:
-        ValueError: The pattern does not parse, or matches more than JSON white space.
-    """
-    if whitespace == "compact":
-        return expressions.EPSILON
-    key = ("gap", whitespace)
-    known: int | None = expressions.cache.get(key)
-    if known is None:
-        pattern = {"bounded": BOUNDED, "flexible": FLEXIBLE}.get(whitespace, whitespace)
-        try:
-            known = regex.parse(pattern).full(expressions, "utf8")
-        except GrammarSyntaxError as error:
-            raise ValueError(f"whitespace is no regular expression: {error}") from None
-        blanks = expressions.repeat(expressions.byte_class(b" \t\n\r"), 0, None)
-        if not expressions.is_empty(expressions.intersect([known, expressions.complement(blanks)])):
-            raise ValueError(f"the whitespace pattern {whitespace!r} matches more than white space")
-        expressions.cache[key] = known
-    return known
+    __slots__ = ("busy", "emitted", "rule")
+
+    def __init__(self) -> None:
+        self.emitted = self.rule = -1
+        self.busy = False
 
 
 class Emitter:
-    """One grammar under construction."""
+    """One grammar under construction.
+
+    A *depth* is how many containers a value lies in, or 0 throughout where the layout does not
+    depend on it: nodes are built once for each depth that they are met at.
+
+    Attributes:
+        builder, expressions: Where the grammar grows.
+        algebra: What the nodes mean.
+        order, spelling: Of members and of numbers, as in the options.
+        memo: What the emitters of containers keep for one grammar.
+        recursive: Whether some node became a rule.
+    """
 
     def __init__(self, builder: GrammarBuilder, algebra: Algebra, options: SchemaOptions) -> None:
         self.builder, self.algebra = builder, algebra
@@ -73,94 +62,139 @@ class Emitter:
             "any" if options.numbers == "any" else "canonical"
         )
         self.order: Literal["declared", "any"] = "any" if options.order == "any" else "declared"
-        self.gap = gap_expression(self.expressions, options.whitespace)
-        self._gap = builder.terminal(self.gap)
-        e = self.expressions
-        self._comma = builder.sequence([builder.terminal(e.literal(b",")), self._gap])
-        self._open = builder.sequence([builder.terminal(e.literal(b"[")), self._gap])
-        self._close = builder.terminal(e.literal(b"]"))
+        self.memo: dict[object, Any] = {}
+        self._layout = Layout(self.expressions, options)
         self._names: dict[str, int] = {}
         self._later: list[Node] = []
         self._nesting = 0
-        self._anything = -1
+        self._anything: dict[int, int] = {}
+        self._spots: dict[tuple[Node, int], Spot] = {}
         self.recursive = False
+        self._cut = False
 
     def root(self, node: Node) -> int:
-        """The grammar of a whole text; ``FAIL`` where no value is left."""
-        value = self.value(node)
+        """The grammar of a whole text; ``FAIL`` where no value is left.
+
+        Raises:
+            LimitError: Every value is nested deeper than the layout goes.
+        """
+        value = self.value(node, 0)
         while self._later:
-            self.build(self._later.pop())
+            self._build(self._later.pop(), 0)
         if value == self.builder.FAIL:
+            deepest = self._layout.deepest
+            if self._cut and deepest is not None:
+                raise LimitError("indent_depth", deepest + 1, deepest)
             return value
-        return self.builder.sequence([self._gap, value, self._gap])
+        edge = self.builder.terminal(self._layout.edge)
+        return self.builder.sequence([edge, value, edge])
 
-    # -- nodes --------------------------------------------------------------------------------
+    # -- what the emitters of containers use ------------------------------------------------------
 
-    def value(self, node: Node) -> int:
-        """The grammar node of *node*, or a rule that will be it."""
-        if node.emitted >= 0:
-            return node.emitted
+    def value(self, node: Node, depth: int) -> int:
+        """The grammar node of *node* inside *depth* containers, or a rule that will be it."""
         if node.always:
-            return self._any_value()
-        if node.rule >= 0:
-            return node.rule
-        if node.busy or self._nesting >= MAX_NESTING:
-            node.rule = self.builder.rule()
+            return self._any_value(depth)
+        spot: Node | Spot = node if depth == 0 else self._spot(node, depth)
+        if spot.emitted >= 0:
+            return spot.emitted
+        if spot.rule >= 0:
+            return spot.rule
+        if spot.busy or (self._nesting >= MAX_NESTING and self._layout.deepest is None):
+            spot.rule = self.builder.rule()
             self.recursive = True
-            if not node.busy:
+            if not spot.busy:
                 self._later.append(node)
-            return node.rule
-        return self.build(node)
+            return spot.rule
+        return self._build(node, depth)
 
-    def _any_value(self) -> int:
+    def inside(self, depth: int) -> int:
+        """The depth of the values in a container of *depth*."""
+        return 0 if self._layout.deepest is None else depth + 1
+
+    def layout(self, depth: int) -> Gaps:
+        """The gaps of a container in *depth* others."""
+        return self._layout.gaps(depth)
+
+    def key(self, name: str) -> int:
+        """The expression of a declared name, with its quotes."""
+        key = self._names.get(name, -1)
+        if key < 0:
+            key = self._names[name] = string_literal_expression(self.expressions, name)
+        return key
+
+    # -- nodes ------------------------------------------------------------------------------------
+
+    def _spot(self, node: Node, depth: int) -> Spot:
+        spot = self._spots.get((node, depth))
+        if spot is None:
+            spot = self._spots[node, depth] = Spot()
+        return spot
+
+    def _any_value(self, depth: int) -> int:
         """Any JSON value: one recursive rule; its node is shared by all conversions."""
-        if self._anything < 0:
-            self._anything = self.builder.rule()
-            self.builder.define(self._anything, self._shape(FULL))
-        return self._anything
+        known = self._anything.get(depth, -1)
+        if known >= 0:
+            return known
+        if self._layout.deepest is not None:  # no rule: each depth has values of the next one only
+            self._anything[depth] = self._shape(FULL, depth)
+        else:
+            self._anything[depth] = self.builder.rule()
+            self.builder.define(self._anything[depth], self._shape(FULL, depth))
+        return self._anything[depth]
 
-    def build(self, node: Node) -> int:
+    def _build(self, node: Node, depth: int) -> int:
         """Builds *node* now."""
         shape = self.algebra.expand(node)
         target = node.alias
-        node.busy = True
+        spot: Node | Spot = node if depth == 0 else self._spot(node, depth)
+        spot.busy = True
         self._nesting += 1
-        body = self.value(target) if target is not None else self._shape(shape)
+        body = self.value(target, depth) if target is not None else self._shape(shape, depth)
         self._nesting -= 1
-        node.busy = False
-        if node.rule >= 0:
-            self.builder.define(node.rule, body)
-            body = node.rule if body != self.builder.FAIL else body
-        node.emitted = body
+        spot.busy = False
+        if spot.rule >= 0:
+            self.builder.define(spot.rule, body)
+            body = spot.rule if body != self.builder.FAIL else body
+        spot.emitted = body
         return body
 
-    def _shape(self, shape: Shape) -> int:
+    def _shape(self, shape: Shape, depth: int) -> int:
         """The choice between all alternatives of a shape."""
         builder = self.builder
-        parts: list[int] = []
-        scalars: list[int] = []
-        if shape.flags:
-            scalars.append(self._flags(shape.flags))
-        for strings in shape.strings:
-            if strings.values is not None:
-                scalars += self._constants(strings)
-            elif not strings.is_empty(self.expressions):
-                parts.append(builder.terminal(strings.expression(self.expressions)))
-        for numbers in shape.numbers:
-            if numbers.lower is not None and numbers.lower == numbers.upper:
-                scalars.append(scalar_expression(self.expressions, numbers.lower, self.spelling))
-            else:
-                parts.append(self._numbers(numbers))
-        if scalars:
-            parts.append(builder.terminal(self.expressions.union(scalars)))
-        parts += [self._array(array) for array in shape.arrays]
-        parts += [self._object(objects) for objects in shape.objects]
+        parts = self._scalars(shape)
+        if depth == self._layout.deepest:
+            self._cut = self._cut or bool(shape.arrays or shape.objects)
+        else:
+            parts += [array_node(self, array, depth) for array in shape.arrays]
+            parts += [object_node(self, objects, depth) for objects in shape.objects]
         parts = [part for part in parts if part != builder.FAIL]
         if len(parts) == 1:
             return parts[0]
         return builder.choice(parts) if parts else builder.FAIL
 
-    # -- scalars ------------------------------------------------------------------------------
+    # -- scalars ----------------------------------------------------------------------------------
+
+    def _scalars(self, shape: Shape) -> list[int]:
+        """Terminals of everything but arrays and objects; all constants are one of them."""
+        builder, e = self.builder, self.expressions
+        parts: list[int] = []
+        constants: list[int] = []
+        if shape.flags:
+            constants.append(self._flags(shape.flags))
+        for strings in shape.strings:
+            if strings.values is not None:
+                constants += self._constants(strings)
+            elif not strings.is_empty(e):
+                parts.append(builder.terminal(strings.expression(e)))
+        for numbers in shape.numbers:
+            if numbers.lower is not None and numbers.lower == numbers.upper:
+                constants.append(scalar_expression(e, numbers.lower, self.spelling))
+            else:
+                parts.append(number_node(builder, numbers, self.spelling))
+        if constants:
+            parts.append(builder.terminal(e.union(constants)))
+        return parts
 
     def _flags(self, flags: int) -> int:
         e = self.expressions
@@ -175,95 +209,3 @@ class Emitter:
     def _constants(self, strings: StringSet) -> list[int]:
         e = self.expressions
         return [string_literal_expression(e, value) for value in strings.values or ()]
-
-    def _numbers(self, numbers: NumberSet) -> int:
-        return number_node(self.builder, numbers, self.spelling)
-
-    # -- arrays -------------------------------------------------------------------------------
-
-    def _array(self, array: ArraySet) -> int:
-        """``[`` gap ( item gap ( ``,`` gap item gap )* )? ``]``, item by item where they differ."""
-        builder = self.builder
-        low, high = array.low, array.high
-        items: list[int] = []
-        for node in array.prefix:
-            item = self.value(node)
-            if item == builder.FAIL:
-                high = len(items)
-                break
-            items.append(item)
-        rest = builder.FAIL
-        if high is None or high > len(items):
-            rest = self.value(array.rest)
-            if rest == builder.FAIL:
-                high = len(items)
-        if high is not None and low > high:
-            return builder.FAIL
-        body = self._items(items[:high], rest, low, high)
-        return builder.sequence([self._open, body, self._close])
-
-    def _items(self, items: Sequence[int], rest: int, low: int, high: int | None) -> int:
-        builder = self.builder
-        count = len(items)
-        tail = builder.EMPTY
-        if high is None or high > count:
-            more = builder.sequence([self._comma, rest, self._gap])
-            upper = None if high is None else high - count
-            if count:
-                tail = builder.repetition(more, max(low - count, 0), upper)
-            else:
-                upper = None if upper is None else upper - 1
-                repeated = builder.repetition(more, max(low - 1, 0), upper)
-                return self._optional([rest, self._gap, repeated], low == 0)
-        for index in range(count - 1, -1, -1):
-            if index < low:
-                return self._fixed(items[: index + 1], tail)
-            tail = self._optional([*self._item(items, index), tail], True)
-        return tail
-
-    def _item(self, items: Sequence[int], index: int) -> list[int]:
-        comma = [self._comma] if index else []
-        return [*comma, items[index], self._gap]
-
-    def _fixed(self, items: Sequence[int], tail: int) -> int:
-        """All of *items*, then *tail*."""
-        nodes = [node for index in range(len(items)) for node in self._item(items, index)]
-        return self.builder.sequence([*nodes, tail])
-
-    def _optional(self, nodes: Sequence[int], optional: bool) -> int:
-        body = self.builder.sequence(nodes)
-        return self.builder.choice([self.builder.EMPTY, body]) if optional else body
-
-    # -- objects ------------------------------------------------------------------------------
-
-    def _object(self, objects: ObjectSet) -> int:
-        builder, e = self.builder, self.expressions
-        members: list[tuple[int, int, bool]] = []
-        for name, (node, required) in objects.members.items():
-            value = self.value(node)
-            if value != builder.FAIL:
-                key = self._names.get(name, -1)
-                if key < 0:
-                    key = self._names[name] = string_literal_expression(e, name)
-                members.append((key, value, required is not None))
-            elif required is not None:
-                self.algebra.report_forbidden(name, required, node)
-                return builder.FAIL
-        free: list[tuple[int, int]] = []
-        for region in objects.regions:
-            value = self.value(region.node)
-            if value != builder.FAIL:
-                free.append((self._free_key(region, objects), value))
-        return builder.object(self.gap, members, free, self.order)
-
-    def _free_key(self, region: Region, objects: ObjectSet) -> int:
-        """The keys of a region: none of the declared names, in any spelling."""
-        e = self.expressions
-        names = objects.members
-        if not region.inside and not region.outside:
-            return free_key_expression(e, names)
-        parts = [s.expression(e, True) for s in region.inside]
-        if names or not parts:
-            parts.append(free_key_expression(e, names))
-        parts += [e.complement(s.expression(e, True)) for s in region.outside]
-        return e.intersect(parts)

@@ -21,6 +21,8 @@ DIALECTS = {
     "draft4": "http://json-schema.org/draft-04/schema",
 }
 
+_WHITE_SPACE = " \t\n\r"
+
 _CHOICES = {
     "order": ("declared", "any"),
     "numbers": ("canonical", "any"),
@@ -39,6 +41,10 @@ class SchemaOptions:
         whitespace: ``"bounded"``: at most one blank, or a line break with at most 32 blanks, in
             each gap; ``"compact"``: none; ``"flexible"``: any; or a pattern (ECMA-262) that a
             whole gap matches.
+        separators: ``(between items, between key and value)``, as ``json.dumps`` has it: with them
+            the layout is fixed, and ``whitespace`` keeps its default.
+        indent: Blanks (a number of them, or a text) for each container around a line, as
+            ``json.dumps`` has it; fixes the layout, too, and values nest at most 32 deep.
         numbers: ``"canonical"``: one plain spelling for constrained numbers; ``"any"``: also
             ``1.0`` for 1, and exponents where the language stays regular.
         formats: ``"assert"``: known formats are enforced; ``"annotate"``: none is.
@@ -51,6 +57,8 @@ class SchemaOptions:
 
     order: str = "declared"
     whitespace: str = "bounded"
+    separators: tuple[str, str] | None = None
+    indent: int | str | None = None
     numbers: str = "canonical"
     formats: str = "assert"
     on_unsupported: str = "error"
@@ -66,6 +74,7 @@ class SchemaOptions:
                 raise ValueError(f"{name} is one of {known}, not {value!r}")
         if not isinstance(self.whitespace, str):
             raise ValueError("whitespace is 'bounded', 'compact', 'flexible' or a pattern")
+        self._check_layout()
         uri = DIALECTS.get(self.dialect, self.dialect)
         uri = uri[:-1] if isinstance(uri, str) and uri.endswith("#") else uri
         if uri not in DIALECTS.values():
@@ -73,6 +82,38 @@ class SchemaOptions:
             raise ValueError(f"dialect is one of {known}, not {self.dialect!r}")
         object.__setattr__(self, "dialect", uri)
         object.__setattr__(self, "registry", {} if self.registry is None else self.registry)
+
+    def _check_layout(self) -> None:
+        """Raises ValueError if ``separators`` or ``indent`` would not write JSON."""
+        if self.separators is None and self.indent is None:
+            return
+        if self.whitespace != "bounded":
+            raise ValueError("separators and indent fix the layout: whitespace has no say then")
+        indent = self.indent
+        if isinstance(indent, bool) or not isinstance(indent, int | str | None):
+            raise ValueError(f"indent is a count of blanks, white space or None, not {indent!r}")
+        if isinstance(indent, int) and indent < 0:
+            raise ValueError(f"indent is at least 0, not {indent}")
+        if isinstance(indent, str) and indent.strip(_WHITE_SPACE):
+            raise ValueError(f"indent is white space (blank, tab, line break), not {indent!r}")
+        pair = self.separators
+        if pair is None:
+            return
+        if not isinstance(pair, tuple | list) or [type(part) for part in pair] != [str, str]:
+            raise ValueError(f"separators are a pair of texts, not {pair!r}")
+        for text, sign in zip(pair, ",:", strict=True):
+            if text.strip(_WHITE_SPACE) != sign:
+                raise ValueError(f"a separator is {sign!r} and white space around it, not {text!r}")
+
+    def written_separators(self) -> tuple[str, str] | None:
+        """The two separators of a fixed layout, or None."""
+        if self.separators is not None:
+            return self.separators[0], self.separators[1]
+        return None if self.indent is None else (",", ": ")
+
+    def written_indent(self) -> str | None:
+        """What a line begins with for each container around it, or None."""
+        return " " * self.indent if isinstance(self.indent, int) else self.indent
 
     def limit(self, name: str, default: int) -> int:
         """The budget *name*, or *default* where the caller set none."""
