@@ -11,7 +11,9 @@
 #include "grammar.h"
 #include "text.h"
 
-enum { SPINE_MAX = 256 }; /* items of one dumped concatenation */
+enum { SPINE_MAX = 256 };      /* items of one dumped concatenation */
+enum { TREE_MAX = 1 << 20 };   /* nodes of one dumped formula */
+enum { GAPS_AT = 6 };      /* where the gaps begin in a container's list */
 
 /* Ids in the order of their first visit. */
 typedef struct visits {
@@ -210,17 +212,27 @@ static glk_status mix_list(reach *self, const glk_node *node, uint64_t *hash, gl
     return GLK_OK;
 }
 
-static glk_status mix_object(reach *self, const glk_node *node, uint64_t *hash, glk_error *err) {
-    const uint32_t *list = glk_node_list(self->grammar, node->b);
-    const uint32_t *item = list + 3;
-    *hash = glk_mix(glk_mix(glk_mix(*hash, list[0]), list[1]), list[2]);
-    for (uint32_t i = 0; i < list[0] + list[1]; i++) {
-        GLK_TRY(mix_expr(self, item[0], hash, err));
-        GLK_TRY(mix_node(self, item[1], hash, err));
-        if (i < list[0]) {
-            *hash = glk_mix(*hash, item[2]);
-        }
-        item += i < list[0] ? 3 : 2;
+static glk_status mix_container(reach *self, const uint32_t *list, uint64_t *hash,
+                                glk_error *err) {
+    glk_container container = glk_container_view(list);
+    uint32_t classes = glk_container_classes(&container);
+    for (uint32_t i = 0; i < GAPS_AT; i++) {
+        *hash = glk_mix(*hash, list[i]);
+    }
+    for (uint32_t i = GAPS_AT; i < GLK_CONTAINER_HEADER; i++) {
+        GLK_TRY(mix_expr(self, list[i], hash, err));
+    }
+    for (uint32_t k = 0; k < classes; k++) {
+        GLK_TRY(mix_expr(self, glk_class_key(&container, k), hash, err));
+        *hash = glk_mix(glk_mix(*hash, glk_class_required(&container, k)),
+                        glk_class_count(&container, k));
+    }
+    for (uint32_t i = 0; i < container.choice_count; i++) {
+        GLK_TRY(mix_node(self, glk_choice_value(&container, i), hash, err));
+        *hash = glk_mix(*hash, glk_choice_literals(&container, i));
+    }
+    for (uint32_t i = 0; i < container.formula_words; i++) {
+        *hash = glk_mix(*hash, container.formula[i]);
     }
     return GLK_OK;
 }
@@ -243,16 +255,15 @@ static glk_status mix_content(reach *self, uint32_t id, uint64_t *hash, glk_erro
         return mix_node(self, node->a, hash, err);
     case GLK_N_RULE:
         return node->a == GLK_NONE ? GLK_OK : mix_node(self, node->a, hash, err);
-    case GLK_N_OBJECT:
-        GLK_TRY(mix_expr(self, node->a, hash, err));
-        return mix_object(self, node, hash, err);
+    case GLK_N_CONTAINER:
+        return mix_container(self, glk_node_list(self->grammar, node->b), hash, err);
     default:
         return GLK_OK;
     }
 }
 
 static glk_status fingerprint(reach *self, uint64_t *out) {
-    uint64_t hash = glk_mix(0x676C6B, 1); /* the second number is the version of this scheme */
+    uint64_t hash = glk_mix(0x676C6B, 2); /* the second number is the version of this scheme */
     GLK_TRY(mix_node(self, self->grammar->root, &hash, NULL));
     for (uint32_t i = 0; i < self->nodes.ids.count; i++) {
         GLK_TRY(mix_content(self, GLK_VEC_U32(&self->nodes.ids)[i], &hash, NULL));
@@ -416,49 +427,161 @@ static glk_status print_list(reach *self, glk_text *text, const glk_node *node, 
     return GLK_OK;
 }
 
-/* `count` members of `width` numbers each: key, value and, if there is a third, required. */
-static glk_status print_pairs(reach *self, glk_text *text, const uint32_t *list, uint32_t count,
-                              uint32_t width, glk_error *err) {
+/* ---- dump: containers ---- */
+
+/* Classes first .. last - 1 as [key, required, [[value, literals], ...]]. */
+static glk_status print_classes(reach *self, glk_text *text, const glk_container *container,
+                                uint32_t first, uint32_t last, glk_error *err) {
     glk_text_add(text, ",[");
-    for (uint32_t i = 0; i < count; i++, list += width) {
-        glk_text_add(text, i > 0 ? ",[" : "[");
-        GLK_TRY(refer(&self->exprs, text, list[0], err));
-        glk_text_add(text, ",");
-        GLK_TRY(refer(&self->nodes, text, list[1], err));
-        if (width == 3) {
-            glk_text_add(text, list[2] != 0 ? ",true" : ",false");
+    for (uint32_t k = first; k < last; k++) {
+        glk_text_add(text, k > first ? ",[" : "[");
+        if ((container->flags & GLK_ARRAY) != 0) {
+            glk_text_add(text, "null");
+        } else {
+            GLK_TRY(refer(&self->exprs, text, glk_class_key(container, k), err));
         }
-        glk_text_add(text, "]");
+        glk_text_add(text, glk_class_required(container, k) ? ",true,[" : ",false,[");
+        uint32_t choice = glk_class_first(container, k);
+        for (uint32_t i = 0; i < glk_class_count(container, k); i++, choice++) {
+            glk_text_add(text, i > 0 ? ",[" : "[");
+            GLK_TRY(refer(&self->nodes, text, glk_choice_value(container, choice), err));
+            glk_text_add(text, ",");
+            glk_text_number(text, glk_choice_literals(container, choice));
+            glk_text_add(text, "]");
+        }
+        glk_text_add(text, "]]");
     }
     glk_text_add(text, "]");
     return GLK_OK;
 }
 
-static glk_status print_object(reach *self, glk_text *text, const glk_node *node,
-                               glk_error *err) {
-    const uint32_t *list = glk_node_list(self->grammar, node->b);
+/* Class or literal: what stands for all is null. */
+static void print_part(glk_text *text, uint32_t part) {
+    if (part == GLK_EVERY) {
+        glk_text_add(text, "null");
+    } else {
+        glk_text_number(text, part);
+    }
+}
+
+static void print_pairs(glk_text *text, const uint32_t *pairs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        glk_text_add(text, i > 0 ? ",[" : "[");
+        print_part(text, pairs[2 * i]);
+        glk_text_add(text, ",");
+        print_part(text, pairs[2 * i + 1]);
+        glk_text_add(text, "]");
+    }
+}
+
+/* Formula nodes that are printed and whose brackets are still open: where their node begins, and how
+ * many of its children are printed. */
+typedef struct open_node {
+    uint32_t at, printed;
+} open_node;
+
+static void print_formula_start(glk_text *text, const uint32_t *node) {
+    static const char *const names[] = {"at_least", "all_but", "and", "or"};
+    glk_text_add(text, "[");
+    print_quoted(text, names[node[0]]);
+    if (node[0] <= GLK_F_ALL_BUT) {
+        glk_text_add(text, ",");
+        glk_text_number(text, node[1]);
+    }
+    glk_text_add(text, ",[");
+    if (node[0] <= GLK_F_ALL_BUT) {
+        print_pairs(text, node + 3, node[2]);
+    }
+}
+
+/* Prints a node and all below it; `starts`: where the nodes begin.  A node with several parents is
+ * printed for each of them, so the number of printed ones needs a limit. */
+static glk_status print_tree(glk_text *text, const uint32_t *formula, const uint32_t *starts,
+                             glk_vec *stack, glk_error *err) {
+    open_node top = {.at = starts[formula[0] - 1]};
+    uint32_t printed = 1;
+    print_formula_start(text, formula + top.at);
+    for (;;) {
+        const uint32_t *node = formula + top.at;
+        if (node[0] >= GLK_F_AND && top.printed < node[1]) {
+            open_node child = {.at = starts[node[2 + top.printed]]};
+            glk_text_add(text, top.printed++ > 0 ? "," : "");
+            if (printed++ == TREE_MAX) {
+                return glk_fail_limit(err, "dumped_formula_nodes", printed, TREE_MAX);
+            }
+            GLK_TRY(glk_vec_push(stack, &top, err));
+            print_formula_start(text, formula + child.at);
+            top = child;
+            continue;
+        }
+        glk_text_add(text, "]]");
+        if (stack->count == 0) {
+            return GLK_OK;
+        }
+        top = ((const open_node *)stack->data)[--stack->count];
+    }
+}
+
+static glk_status print_formula(glk_text *text, const uint32_t *formula, glk_error *err) {
+    glk_vec starts, stack;
+    glk_vec_init(&starts, NULL, sizeof(uint32_t));
+    glk_vec_init(&stack, NULL, sizeof(open_node));
+    glk_status status = glk_vec_reserve(&starts, formula[0], err);
+    if (status == GLK_OK) {
+        uint32_t at = 1;
+        for (uint32_t i = 0; i < formula[0]; i++) {
+            GLK_VEC_U32(&starts)[i] = at;
+            at += formula[at] <= GLK_F_ALL_BUT ? 3 + 2 * formula[at + 2] : 2 + formula[at + 1];
+        }
+        status = print_tree(text, formula, GLK_VEC_U32(&starts), &stack, err);
+    }
+    glk_vec_free(&starts);
+    glk_vec_free(&stack);
+    return status;
+}
+
+static glk_status print_container(reach *self, glk_text *text, const uint32_t *list,
+                                  glk_error *err) {
+    static const char *const flags[] = {"unique", "endless", "tight"}; /* from GLK_UNIQUE on */
+    glk_container container = glk_container_view(list);
     glk_text_add(text, ",");
-    print_quoted(text, list[2] == GLK_ORDER_ANY ? "any" : "declared");
-    GLK_TRY(print_pairs(self, text, list + 3, list[0], 3, err));
-    return print_pairs(self, text, list + 3 + 3 * list[0], list[1], 2, err);
+    print_quoted(text, (container.flags & GLK_ARRAY) != 0 ? "array" : "object");
+    for (uint32_t i = 0; i < GLK_CONTAINER_HEADER - GAPS_AT; i++) {
+        glk_text_add(text, i > 0 ? "," : ",[");
+        GLK_TRY(refer(&self->exprs, text, container.gaps[i], err));
+    }
+    glk_text_add(text, "]");
+    uint32_t all = glk_container_classes(&container);
+    GLK_TRY(print_classes(self, text, &container, 0, container.named, err));
+    GLK_TRY(print_classes(self, text, &container, container.named, all, err));
+    glk_text_add(text, ",");
+    glk_text_number(text, container.ordered);
+    glk_text_add(text, ",[");
+    const char *comma = "";
+    for (uint32_t i = 0; i < 3; i++) {
+        if ((container.flags & (uint32_t)GLK_UNIQUE << i) != 0) {
+            glk_text_add(text, comma);
+            print_quoted(text, flags[i]);
+            comma = ",";
+        }
+    }
+    glk_text_add(text, container.formula_words == 0 ? "],null" : "],");
+    return container.formula_words == 0 ? GLK_OK : print_formula(text, container.formula, err);
 }
 
 static glk_status print_node(reach *self, glk_text *text, uint32_t id, glk_error *err) {
     static const char *const names[] = {"fail",   "empty",      "terminal", "switch", "sequence",
-                                        "choice", "repetition", "tokens",   "rule",   "object"};
+                                        "choice", "repetition", "tokens",   "rule",   "container"};
     const glk_node *node = glk_node_at(self->grammar, id);
     print_quoted(text, names[node->kind]);
     switch ((glk_node_kind)node->kind) {
     case GLK_N_TERMINAL:
     case GLK_N_SWITCH:
-    case GLK_N_OBJECT:
         glk_text_add(text, ",");
         GLK_TRY(refer(&self->exprs, text, node->a, err));
-        if (node->kind == GLK_N_TERMINAL) {
-            return GLK_OK;
-        }
-        return node->kind == GLK_N_SWITCH ? print_list(self, text, node, err)
-                                          : print_object(self, text, node, err);
+        return node->kind == GLK_N_SWITCH ? print_list(self, text, node, err) : GLK_OK;
+    case GLK_N_CONTAINER:
+        return print_container(self, text, glk_node_list(self->grammar, node->b), err);
     case GLK_N_SEQUENCE:
     case GLK_N_CHOICE:
     case GLK_N_TOKENS:

@@ -58,8 +58,10 @@ enum {
 /* How a code point is written as bytes. */
 typedef enum glk_encoding {
     GLK_UTF8 = 0, /* RFC 3629 */
-    GLK_JSON = 1  /* inside a JSON string, every spelling of RFC 8259 section 7 (raw, short escape,
+    GLK_JSON = 1, /* inside a JSON string, every spelling of RFC 8259 section 7 (raw, short escape,
                      \uXXXX, surrogate pair); a lone surrogate is never written */
+    GLK_JSON_MINIMAL = 2 /* the same, each character in one spelling: as it is, or by the escape that
+                            it needs, a short one if there is any, else \u00xx in small letters */
 } glk_encoding;
 
 /* `high` of a repeat without upper bound is 4294967295 (UINT32_MAX). */
@@ -101,14 +103,58 @@ glk_status glk_exprs_is_empty(glk_exprs *self, uint32_t item, uint64_t max_steps
  * The vocabulary-free representation.  Fixed nodes: */
 enum { GLK_NODE_FAIL = 0, GLK_NODE_EMPTY = 1 };
 
-typedef enum glk_order { GLK_ORDER_DECLARED = 0, GLK_ORDER_ANY = 1 } glk_order;
+/* ---- containers: a JSON object, or an array with conditions that a sequence cannot say ----
+ *
+ * Its members fall into classes: first `named` ones (an object's names, one key each, at most one
+ * member each; an array's first positions, none of which may be skipped), then `free` ones (sets of
+ * further keys, with any number of members; an array has at most one, for all further items).
+ *
+ * A class has choices.  A member is written as any one of its class's choices: the value, and the
+ * literals that this value is known to satisfy, bit j for the class's j-th condition (j < 31).
+ *
+ * A formula restricts which members come.  It is given as words: the number of its nodes, then the
+ * nodes, children before parents, the root last; children are given by their place:
+ *     GLK_F_AT_LEAST n t (class, literal) x t    at least n members hit one of the pairs
+ *     GLK_F_ALL_BUT n t (class, literal) x t     at most n members miss one of them
+ *     GLK_F_AND k ids                            all of these nodes hold
+ *     GLK_F_OR k ids                             one of them does
+ * A member hits (class, j) if it is of that class and its choice has literal j; it misses it if it
+ * is of that class and its choice has not.  Literal 4294967295: every member of the class hits (in
+ * AT_LEAST), misses (in ALL_BUT); class 4294967295, with this literal only: every member.  A member may always leave out literals that hold, so nothing can ask for their absence.
+ *
+ * The text:  "{" open ( member ( before_comma "," after_comma member )* ) close "}"
+ *            with  member = key before_colon ":" after_colon value  (an array's: value), or
+ *            "{" gap "}"  with  gap = open if open and close are the same expression, else nothing. */
+enum {
+    GLK_ARRAY = 1,
+    GLK_UNIQUE = 2,  /* an array's items differ as JSON values; the keys of an object's free classes
+                        differ as strings */
+    GLK_ENDLESS = 4, /* an item or free key, however it began, can go on in endlessly many ways, so
+                        that GLK_UNIQUE needs no look-ahead */
+    GLK_TIGHT = 8    /* different items or free keys may run out: look ahead to the end */
+};
 
-/* A member of a JSON object. */
-typedef struct glk_member {
-    uint32_t key;      /* expression of the whole key with its quotes */
+enum { GLK_F_AT_LEAST = 0, GLK_F_ALL_BUT = 1, GLK_F_AND = 2, GLK_F_OR = 3 };
+
+typedef struct glk_container_shape {
+    uint32_t flags;
+    uint32_t named, free; /* classes */
+    uint32_t ordered;     /* objects: so many of the named ones come as listed and before all other
+                             members, which come in any order; ignored for arrays */
+    uint32_t open, close, before_comma, after_comma, before_colon, after_colon; /* expressions */
+} glk_container_shape;
+
+typedef struct glk_member_class {
+    uint32_t key;      /* objects: expression of the whole key with its quotes; ignored for arrays.
+                          Keys must differ as languages. */
+    uint32_t required; /* 0 or 1; 1 only for the named classes of an object */
+    uint32_t choices;  /* how many; none: no such member can come */
+} glk_member_class;
+
+typedef struct glk_member_choice {
     uint32_t value;    /* node */
-    uint32_t required; /* 0 or 1; ignored for free members */
-} glk_member;
+    uint32_t literals;
+} glk_member_choice;
 
 glk_status glk_grammar_new(glk_exprs *exprs, glk_grammar **out, glk_error *err);
 void glk_grammar_retain(glk_grammar *self);
@@ -128,13 +174,12 @@ glk_status glk_grammar_repetition(glk_grammar *self, uint32_t node, uint32_t low
 /* One of these token ids, as a token, never as its text. */
 glk_status glk_grammar_tokens(glk_grammar *self, const uint32_t *ids, size_t count, uint32_t *out,
                               glk_error *err);
-/* A JSON object:  "{" gap ( member ("," gap member)* )? "}"   with   member = key gap ":" gap value gap.
- * Each of `members` at most once; in GLK_ORDER_DECLARED as listed and all before the free ones, in
- * GLK_ORDER_ANY wherever they like.  `free` members, any number of times; their keys must differ
- * from each other's and from those of `members` as languages. */
-glk_status glk_grammar_object(glk_grammar *self, uint32_t gap, const glk_member *members,
-                              size_t member_count, const glk_member *free_members,
-                              size_t free_count, glk_order order, uint32_t *out, glk_error *err);
+/* A container of shape->named + shape->free classes; `choices` lists those of the first class, then
+ * those of the second, ... */
+glk_status glk_grammar_container(glk_grammar *self, const glk_container_shape *shape,
+                                 const glk_member_class *classes, const glk_member_choice *choices,
+                                 size_t choice_count, const uint32_t *formula,
+                                 size_t formula_words, uint32_t *out, glk_error *err);
 /* A rule, to be referred to before it is defined; an undefined rule fails. */
 glk_status glk_grammar_rule(glk_grammar *self, uint32_t *out, glk_error *err);
 glk_status glk_grammar_define(glk_grammar *self, uint32_t rule, uint32_t body, glk_error *err);

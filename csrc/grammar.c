@@ -13,6 +13,8 @@
 #include "strip.h"
 
 enum { FLATTEN_MAX = 64, SMALL_LIST = 16 };
+enum { MOST_LITERALS = 31, MOST_ITEMS = 1 << 27 }; /* of a class; of one list of a container */
+enum { ALL_FLAGS = GLK_ARRAY | GLK_UNIQUE | GLK_ENDLESS | GLK_TIGHT };
 
 /* ---- lifetime ---- */
 
@@ -106,7 +108,6 @@ static glk_status check_untagged(const glk_grammar *self, uint32_t expr, const c
 /* ---- hash-consing ---- */
 
 static uint32_t list_length(const glk_grammar *self, const glk_node *node) {
-    const uint32_t *list;
     switch ((glk_node_kind)node->kind) {
     case GLK_N_SWITCH:
         return 1 + 2 * *glk_node_list(self, node->b);
@@ -114,9 +115,8 @@ static uint32_t list_length(const glk_grammar *self, const glk_node *node) {
     case GLK_N_CHOICE:
     case GLK_N_TOKENS:
         return 1 + *glk_node_list(self, node->b);
-    case GLK_N_OBJECT:
-        list = glk_node_list(self, node->b);
-        return 3 + 3 * list[0] + 2 * list[1];
+    case GLK_N_CONTAINER:
+        return glk_container_length(glk_node_list(self, node->b));
     default:
         return 0;
     }
@@ -450,87 +450,224 @@ glk_status glk_grammar_tokens(glk_grammar *self, const uint32_t *ids, size_t cou
     return status;
 }
 
-/* ---- objects ---- */
+/* ---- containers ---- */
 
-static glk_status check_members(const glk_grammar *self, const glk_member *members, size_t count,
-                                glk_error *err) {
-    if (count >= UINT32_MAX / 16) {
-        return glk_fail(err, GLK_ERR_ARGUMENT, "a list of %zu members is too long", count);
+static bool is_array(const glk_container_shape *shape) { return (shape->flags & GLK_ARRAY) != 0; }
+
+static glk_status check_pair(const glk_container_shape *shape, uint32_t k, uint32_t literal,
+                             glk_error *err) {
+    if (k == GLK_EVERY && literal != GLK_PRESENCE) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "literal %u belongs to no class", literal);
     }
-    for (size_t i = 0; i < count; i++) {
-        uint8_t flags = 0;
-        GLK_TRY(check_untagged(self, members[i].key, "key", &flags, err));
-        if ((flags & GLK_NULLABLE) != 0) {
-            return glk_fail(err, GLK_ERR_ARGUMENT, "a key must not match the empty string");
+    if (k != GLK_EVERY && k >= shape->named + shape->free) {
+        return glk_fail(err, GLK_ERR_ARGUMENT,
+                        "the formula names class %u: the container has %u", k,
+                        shape->named + shape->free);
+    }
+    if (literal != GLK_PRESENCE && literal >= MOST_LITERALS) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "the formula names literal %u: the last one is %d",
+                        literal, MOST_LITERALS - 1);
+    }
+    return GLK_OK;
+}
+
+/* The node at words[*at ...], which has number `number`; moves *at past it. */
+static glk_status check_formula_node(const glk_container_shape *shape, const uint32_t *words,
+                                     size_t count, uint32_t number, size_t *at, glk_error *err) {
+    uint32_t op = *at < count ? words[*at] : 0;
+    bool atom = op == GLK_F_AT_LEAST || op == GLK_F_ALL_BUT;
+    if (op > GLK_F_OR) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "node %u of the formula is of kind %u, not 0 to 3",
+                        number, op);
+    }
+    size_t header = atom ? 3 : 2, width = atom ? 2 : 1, left = count - *at;
+    if (left < header || (left - header) / width < words[*at + header - 1]) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "the formula ends inside its node %u", number);
+    }
+    if (atom && words[*at + 1] > GLK_F_COUNT_MAX) {
+        return glk_fail_limit(err, "member_count", words[*at + 1], GLK_F_COUNT_MAX);
+    }
+    const uint32_t *items = words + *at + header;
+    uint32_t item_count = items[-1];
+    for (size_t i = 0; i < item_count; i++) {
+        if (atom) {
+            GLK_TRY(check_pair(shape, items[2 * i], items[2 * i + 1], err));
+        } else if (items[i] >= number) {
+            return glk_fail(err, GLK_ERR_ARGUMENT,
+                            "node %u of the formula refers to node %u, not to an earlier one",
+                            number, items[i]);
         }
-        GLK_TRY(check_node(self, members[i].value, err));
-        if (members[i].required > 1) {
-            return glk_fail(err, GLK_ERR_ARGUMENT, "required is %u, not 0 or 1",
-                            members[i].required);
+    }
+    *at += header + width * item_count;
+    return GLK_OK;
+}
+
+static glk_status check_formula(const glk_container_shape *shape, const uint32_t *words,
+                                size_t count, glk_error *err) {
+    size_t at = 1;
+    if (count == 0) {
+        return GLK_OK;
+    }
+    if (words[0] == 0) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "the formula has no node");
+    }
+    for (uint32_t number = 0; number < words[0]; number++) {
+        GLK_TRY(check_formula_node(shape, words, count, number, &at, err));
+    }
+    if (at != count) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "the formula has %zu words, its %u nodes take %zu",
+                        count, words[0], at);
+    }
+    return GLK_OK;
+}
+
+/* Lists of so many items would not fit into a pool of 32-bit offsets. */
+static glk_status check_sizes(const glk_container_shape *shape, size_t choice_count,
+                              size_t formula_words, glk_error *err) {
+    uint64_t classes = (uint64_t)shape->named + shape->free;
+    if (classes >= MOST_ITEMS || choice_count >= MOST_ITEMS || formula_words >= MOST_ITEMS) {
+        return glk_fail_limit(err, "container_items", classes + choice_count + formula_words,
+                              MOST_ITEMS - 1);
+    }
+    return GLK_OK;
+}
+
+static glk_status check_shape(const glk_grammar *self, const glk_container_shape *shape,
+                              glk_error *err) {
+    const uint32_t gaps[] = {shape->open,        shape->close,        shape->before_comma,
+                             shape->after_comma, shape->before_colon, shape->after_colon};
+    uint8_t flags = 0;
+    if (shape->flags > ALL_FLAGS) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "there are no container flags %u", shape->flags);
+    }
+    if (is_array(shape) && shape->free > 1) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "an array has at most one free class, not %u",
+                        shape->free);
+    }
+    if (!is_array(shape) && shape->ordered > shape->named) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "%u of %u named classes cannot be ordered",
+                        shape->ordered, shape->named);
+    }
+    for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
+        GLK_TRY(check_untagged(self, gaps[i], "gap", &flags, err));
+    }
+    return GLK_OK;
+}
+
+static glk_status check_key(const glk_grammar *self, uint32_t key, glk_error *err) {
+    uint8_t flags = 0;
+    GLK_TRY(check_untagged(self, key, "key", &flags, err));
+    if ((flags & GLK_NULLABLE) != 0) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "a key must not match the empty string");
+    }
+    return GLK_OK;
+}
+
+static glk_status check_classes(const glk_grammar *self, const glk_container_shape *shape,
+                                const glk_member_class *classes, size_t choice_count,
+                                glk_error *err) {
+    uint64_t total = 0;
+    for (uint32_t k = 0; k < shape->named + shape->free; k++) {
+        uint32_t most = is_array(shape) || k >= shape->named ? 0 : 1;
+        if (!is_array(shape)) {
+            GLK_TRY(check_key(self, classes[k].key, err));
+        }
+        if (classes[k].required > most) {
+            return glk_fail(err, GLK_ERR_ARGUMENT,
+                            most == 0 ? "class %u is no name of an object: required is %u, not 0"
+                                      : "required of class %u is %u, not 0 or 1",
+                            k, classes[k].required);
+        }
+        total += classes[k].choices;
+    }
+    if (total != choice_count) {
+        return glk_fail(err, GLK_ERR_ARGUMENT, "the classes have %llu choices, %zu are given",
+                        (unsigned long long)total, choice_count);
+    }
+    return GLK_OK;
+}
+
+static glk_status check_choices(const glk_grammar *self, const glk_member_choice *choices,
+                                size_t count, glk_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        GLK_TRY(check_node(self, choices[i].value, err));
+        if (choices[i].literals >> MOST_LITERALS != 0) {
+            return glk_fail(err, GLK_ERR_ARGUMENT,
+                            "choice %zu has the literals %u: a class has at most %d", i,
+                            choices[i].literals, MOST_LITERALS);
         }
     }
     return GLK_OK;
 }
 
 /* Equal expressions are the one overlap of keys that is cheap to see. */
-static glk_status check_distinct_keys(const glk_member *members, uint32_t member_count,
-                                      const glk_member *free_members, uint32_t free_count,
-                                      glk_error *err) {
+static glk_status check_distinct_keys(const glk_container_shape *shape,
+                                      const glk_member_class *classes, glk_error *err) {
+    uint32_t all = shape->named + shape->free, count = all;
+    if (is_array(shape)) {
+        return GLK_OK;
+    }
     glk_vec keys;
     glk_vec_init(&keys, NULL, sizeof(uint32_t));
-    GLK_TRY(glk_vec_reserve(&keys, member_count + free_count, err));
+    GLK_TRY(glk_vec_reserve(&keys, all, err));
     uint32_t *items = GLK_VEC_U32(&keys);
-    for (uint32_t i = 0; i < member_count; i++) {
-        items[i] = members[i].key;
+    for (uint32_t k = 0; k < all; k++) {
+        items[k] = classes[k].key;
     }
-    for (uint32_t i = 0; i < free_count; i++) {
-        items[member_count + i] = free_members[i].key;
-    }
-    uint32_t count = member_count + free_count;
     glk_status status = drop_doubles(items, &count, err);
-    if (status == GLK_OK && count < member_count + free_count) {
+    if (status == GLK_OK && count < all) {
         status = glk_fail(err, GLK_ERR_ARGUMENT, "two members of an object have the same key");
     }
     glk_vec_free(&keys);
     return status;
 }
 
-static void write_members(uint32_t *list, const glk_member *members, uint32_t member_count,
-                          const glk_member *free_members, uint32_t free_count) {
-    for (uint32_t i = 0; i < member_count; i++) {
-        *list++ = members[i].key;
-        *list++ = members[i].value;
-        *list++ = members[i].required;
+static void write_container(uint32_t *list, const glk_container_shape *shape,
+                            const glk_member_class *classes, const glk_member_choice *choices,
+                            uint32_t choice_count, const uint32_t *formula,
+                            uint32_t formula_words) {
+    const uint32_t header[GLK_CONTAINER_HEADER] = {
+        shape->named,        shape->free,        is_array(shape) ? shape->named : shape->ordered,
+        shape->flags,        choice_count,       formula_words,
+        shape->open,         shape->close,       shape->before_comma,
+        shape->after_comma,  shape->before_colon, shape->after_colon};
+    memcpy(list, header, sizeof header);
+    list += GLK_CONTAINER_HEADER;
+    uint32_t first = 0;
+    for (uint32_t k = 0; k < shape->named + shape->free; k++) {
+        *list++ = is_array(shape) ? 0 : classes[k].key;
+        *list++ = classes[k].required;
+        *list++ = first;
+        *list++ = classes[k].choices;
+        first += classes[k].choices;
     }
-    for (uint32_t i = 0; i < free_count; i++) {
-        *list++ = free_members[i].key;
-        *list++ = free_members[i].value;
+    for (uint32_t i = 0; i < choice_count; i++) {
+        *list++ = choices[i].value;
+        *list++ = choices[i].literals;
+    }
+    if (formula_words > 0) {
+        memcpy(list, formula, formula_words * sizeof *list);
     }
 }
 
-glk_status glk_grammar_object(glk_grammar *self, uint32_t gap, const glk_member *members,
-                              size_t member_count, const glk_member *free_members,
-                              size_t free_count, glk_order order, uint32_t *out, glk_error *err) {
-    uint8_t flags = 0;
-    GLK_TRY(check_untagged(self, gap, "gap", &flags, err));
-    GLK_TRY(check_members(self, members, member_count, err));
-    GLK_TRY(check_members(self, free_members, free_count, err));
-    if (order != GLK_ORDER_DECLARED && order != GLK_ORDER_ANY) {
-        return glk_fail(err, GLK_ERR_ARGUMENT, "there is no member order %d", (int)order);
-    }
-    uint32_t m = (uint32_t)member_count;
-    uint32_t f = (uint32_t)free_count;
-    GLK_TRY(check_distinct_keys(members, m, free_members, f, err));
-    uint32_t at = self->lists.count;
-    uint32_t length = 3 + 3 * m + 2 * f;
+glk_status glk_grammar_container(glk_grammar *self, const glk_container_shape *shape,
+                                 const glk_member_class *classes, const glk_member_choice *choices,
+                                 size_t choice_count, const uint32_t *formula,
+                                 size_t formula_words, uint32_t *out, glk_error *err) {
+    GLK_TRY(check_sizes(shape, choice_count, formula_words, err));
+    GLK_TRY(check_shape(self, shape, err));
+    GLK_TRY(check_classes(self, shape, classes, choice_count, err));
+    GLK_TRY(check_choices(self, choices, choice_count, err));
+    GLK_TRY(check_distinct_keys(shape, classes, err));
+    GLK_TRY(check_formula(shape, formula, formula_words, err));
+    uint32_t at = self->lists.count, count = (uint32_t)choice_count;
+    uint32_t length = (uint32_t)(GLK_CONTAINER_HEADER + formula_words) + GLK_CHOICE_WORDS * count +
+                      GLK_CLASS_WORDS * (shape->named + shape->free);
     GLK_TRY(glk_vec_reserve(&self->lists, length, err));
-    uint32_t *list = GLK_VEC_U32(&self->lists) + at;
-    list[0] = m;
-    list[1] = f;
-    list[2] = (uint32_t)order;
-    write_members(list + 3, members, m, free_members, f);
+    write_container(GLK_VEC_U32(&self->lists) + at, shape, classes, choices, count, formula,
+                    (uint32_t)formula_words);
     self->lists.count += length;
-    glk_node node = {.kind = GLK_N_OBJECT, .a = gap, .b = at};
+    glk_node node = {.kind = GLK_N_CONTAINER, .b = at};
     glk_status status = intern(self, &node, out, err);
     if (status != GLK_OK) {
         self->lists.count = at;

@@ -14,13 +14,14 @@
  *     REPETITION  node                               bounds
  *     TOKENS                        list: count, ids (sorted)
  *     RULE        body or GLK_NONE
- *     OBJECT      gap expression    list: member count, free count, order,
- *                                   then members (key, value, required), then free (key, value)
+ *     CONTAINER                     list: see formula.h; of an array, all named classes are ordered
+ *                                   and keys are 0
  */
 #ifndef GLK_GRAMMAR_H
 #define GLK_GRAMMAR_H
 
 #include "expr.h"
+#include "formula.h"
 
 typedef enum glk_node_kind {
     GLK_N_FAIL,
@@ -32,7 +33,7 @@ typedef enum glk_node_kind {
     GLK_N_REPETITION,
     GLK_N_TOKENS,
     GLK_N_RULE,
-    GLK_N_OBJECT
+    GLK_N_CONTAINER
 } glk_node_kind;
 
 typedef struct glk_node {

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from ._formula import Formula, MemberClass, formula_words
 from ._native import ffi, lib
 from .errors import (
     GramlockError,
@@ -241,6 +242,9 @@ def expressions(limits: Limits | None = None) -> Expressions:
         return _shared
 
 
+_ARRAY, _UNIQUE, _ENDLESS, _TIGHT = lib.GLK_ARRAY, lib.GLK_UNIQUE, lib.GLK_ENDLESS, lib.GLK_TIGHT
+
+
 class GrammarHandle:
     """A finished grammar.
 
@@ -325,6 +329,71 @@ class GrammarBuilder:
             self._tokens_below = max(self._tokens_below, max(ids) + 1)
         return self._call(lib.glk_grammar_tokens, ids, len(ids))
 
+    def container(
+        self,
+        kind: Literal["object", "array"],
+        layout: Sequence[int],
+        named: Sequence[MemberClass],
+        free: Sequence[MemberClass] = (),
+        ordered: int | None = None,
+        formula: Formula | None = None,
+        *,
+        unique: bool = False,
+        endless: bool = False,
+        tight: bool = False,
+    ) -> int:
+        """A JSON object, or an array with conditions that a sequence cannot say: see
+        ``glk_grammar_container`` in ``gramlock.h``.
+
+        Args:
+            kind: ``"object"`` or ``"array"``.
+            layout: Expressions of the white space after the opening bracket, before the closing
+                one, before and after a comma, before and after a colon.
+            named: ``(key expression with its quotes, required, choices)`` for each name of an
+                object, each a member at most once; for an array its first positions, of which none
+                is skipped (keys are ignored, *required* is false). Choices are ``(value node,
+                literals)``: a member is written as one of them; bit j of *literals*: the value is
+                known to satisfy the j-th condition of this class (j < 31).
+            free: The same for sets of further keys, any number of members each; for an array at
+                most one: all further items. Keys are disjoint from each other and from the named.
+            ordered: So many of *named* come first, as listed; all other members in any order
+                (None: all of *named*). Ignored for arrays.
+            formula: ``("at_least", n, pairs)``: at least n members hit one of the pairs;
+                ``("all_but", n, pairs)``: at most n miss one; ``("and", formulas)``;
+                ``("or", formulas)``. A pair is ``(class, literal)``; classes are counted through
+                *named* and *free*. Members of the class hit it if their choice has the literal,
+                else they miss it. Literal None: all of them hit it (``at_least``) or miss it
+                (``all_but``); class None, with literal None: all members.
+            unique: The array's items differ as JSON values, the keys of the free classes as
+                strings.
+            endless: An item or free key, however it began, can go on in endlessly many ways, so
+                that *unique* needs no look-ahead.
+            tight: Different items or free keys may run out.
+
+        Raises:
+            ValueError: What is given does not fit together.
+            LimitError: More than 2**27 classes, choices or words of the formula.
+
+        Cost: linear; a formula that holds another several times is counted once.
+        """
+        flags = (
+            (_ARRAY if kind == "array" else 0)
+            | (_UNIQUE if unique else 0)
+            | (_ENDLESS if endless else 0)
+            | (_TIGHT if tight else 0)
+        )
+        count = len(named) if ordered is None else ordered
+        shape = [(flags, len(named), len(free), count, *layout)]
+        classes: list[tuple[int, bool, int]] = []
+        choices: list[tuple[int, int]] = []
+        for key, required, options in (*named, *free):
+            classes.append((key, required, len(options)))
+            choices.extend(options)
+        words = [] if formula is None else formula_words(formula)
+        return self._call(
+            lib.glk_grammar_container, shape, classes, choices, len(choices), words, len(words)
+        )
+
     def object(
         self,
         gap: int,
@@ -332,7 +401,7 @@ class GrammarBuilder:
         free: Sequence[tuple[int, int]] = (),
         order: Literal["declared", "any"] = "declared",
     ) -> int:
-        """A JSON object: see ``glk_grammar_object`` in ``gramlock.h``.
+        """A JSON object without conditions, with the same white space everywhere.
 
         Args:
             gap: Expression of the white space after each token and value.
@@ -341,10 +410,16 @@ class GrammarBuilder:
                 other and from those of *members*.
             order: ``"declared"`` (members first, as listed) or ``"any"``.
         """
-        flat = [(key, value, int(required)) for key, value, required in members]
-        others = [(key, value, 0) for key, value in free]
-        kind = lib.GLK_ORDER_ANY if order == "any" else lib.GLK_ORDER_DECLARED
-        return self._call(lib.glk_grammar_object, gap, flat, len(flat), others, len(others), kind)
+        ordered = 0 if order == "any" else len(members)
+        shape = [(0, len(members), len(free), ordered, gap, gap, gap, gap, gap, gap)]
+        classes = [(key, required, 1) for key, _, required in members]
+        choices = [(value, 0) for _, value, _ in members]
+        if free:
+            classes += [(key, False, 1) for key, _ in free]
+            choices += [(value, 0) for _, value in free]
+        return self._call(
+            lib.glk_grammar_container, shape, classes, choices, len(choices), ffi.NULL, 0
+        )
 
     def rule(self) -> int:
         """A node to be referred to before :meth:`define` gives it its body."""
