@@ -254,7 +254,7 @@ static glk_status write_coding(glk_exprs *exprs, const coding *how, const ranges
     return write_block(&self, 0, 0, out, err);
 }
 
-/* ---- the two encodings ---- */
+/* ---- the encodings ---- */
 
 /* UTF-8, with `ascii` in place of the set's own one-byte members. */
 static glk_status write_utf8(glk_exprs *exprs, const rangeset *set, const glk_bytes *ascii,
@@ -271,13 +271,17 @@ static glk_status write_utf8(glk_exprs *exprs, const rangeset *set, const glk_by
     return glk_expr_or(exprs, parts, 4, out, err);
 }
 
-/* The letters that stand for ASCII members after a backslash. */
-static glk_bytes short_escapes(const glk_bytes *ascii) {
-    static const char members[] = "\"\\/\b\f\n\r\t", letters[] = "\"\\/bfnrt";
+enum { NEEDED_SHORT = 7, ALL_SHORT = 8 }; /* a slash may stand as it is */
+
+/* The letters that stand for ASCII members after a backslash; takes these members away. */
+static glk_bytes short_escapes(glk_bytes *ascii, uint32_t count) {
+    static const char members[] = "\"\\\b\f\n\r\t/", letters[] = "\"\\bfnrt/";
     glk_bytes set = {{0}};
-    for (uint32_t i = 0; members[i] != '\0'; i++) {
-        if (glk_bytes_has(ascii, (uint8_t)members[i])) {
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t member = (uint8_t)members[i];
+        if (glk_bytes_has(ascii, member)) {
             glk_bytes_add(&set, (uint8_t)letters[i]);
+            ascii->word[member / 64] &= ~((uint64_t)1 << member % 64);
         }
     }
     return set;
@@ -287,7 +291,7 @@ static glk_bytes short_escapes(const glk_bytes *ascii) {
 static glk_status write_escapes(glk_exprs *exprs, const rangeset *set, const glk_bytes *ascii,
                                 range *values, uint32_t *out, glk_error *err) {
     uint32_t groups[2], after[2];
-    glk_bytes letters = short_escapes(ascii), u = {{0}};
+    glk_bytes named = *ascii, letters = short_escapes(&named, ALL_SHORT), u = {{0}};
     glk_bytes_add(&u, 'u');
     GLK_TRY(write_coding(exprs, &four_hex, set, values, &groups[0], err));
     GLK_TRY(write_coding(exprs, &pair, set, values, &groups[1], err));
@@ -297,15 +301,46 @@ static glk_status write_escapes(glk_exprs *exprs, const rangeset *set, const glk
     return glk_expr_or(exprs, after, 2, out, err);
 }
 
-static glk_status write_json(glk_exprs *exprs, const rangeset *set, range *values, uint32_t *out,
-                             glk_error *err) {
+/* What may follow a backslash where each character has one spelling: the letter of a short escape
+ * that is needed, or u00 and two small hexadecimal digits for any other control character. */
+static glk_status write_needed_escapes(glk_exprs *exprs, const glk_bytes *ascii, uint32_t *out,
+                                       glk_error *err) {
+    glk_bytes controls = *ascii, letters = short_escapes(&controls, NEEDED_SHORT);
+    uint32_t rows[2], after[2];
+    for (uint32_t row = 0; row < 2; row++) {
+        glk_bytes head = {{0}}, last = {{0}};
+        glk_bytes_add(&head, (uint8_t)('0' + row));
+        for (uint32_t value = 0; value < 16; value++) {
+            if (glk_bytes_has(&controls, (uint8_t)(16 * row + value))) {
+                glk_bytes_add(&last, (uint8_t)"0123456789abcdef"[value]);
+            }
+        }
+        GLK_TRY(class_then(exprs, &last, GLK_EXPR_EPSILON, &rows[row], err));
+        GLK_TRY(class_then(exprs, &head, rows[row], &rows[row], err));
+    }
+    GLK_TRY(glk_expr_or(exprs, rows, 2, &after[0], err));
+    for (uint32_t i = 3; i-- > 0;) {
+        glk_bytes head = {{0}};
+        glk_bytes_add(&head, (uint8_t)"u00"[i]);
+        GLK_TRY(class_then(exprs, &head, after[0], &after[0], err));
+    }
+    GLK_TRY(glk_expr_class(exprs, &letters, &after[1], err));
+    return glk_expr_or(exprs, after, 2, out, err);
+}
+
+static glk_status write_json(glk_exprs *exprs, const rangeset *set, bool minimal, range *values,
+                             uint32_t *out, glk_error *err) {
     static const glk_bytes printable = {
         {0xFFFFFFFF00000000u & ~((uint64_t)1 << '"'), ~((uint64_t)1 << ('\\' - 64)), 0, 0}};
     glk_bytes ascii = ascii_members(set), raw = glk_bytes_and(ascii, printable), backslash = {{0}};
     uint32_t forms[2];
     glk_bytes_add(&backslash, '\\');
     GLK_TRY(write_utf8(exprs, set, &raw, values, &forms[0], err));
-    GLK_TRY(write_escapes(exprs, set, &ascii, values, &forms[1], err));
+    if (minimal) {
+        GLK_TRY(write_needed_escapes(exprs, &ascii, &forms[1], err));
+    } else {
+        GLK_TRY(write_escapes(exprs, set, &ascii, values, &forms[1], err));
+    }
     GLK_TRY(class_then(exprs, &backslash, forms[1], &forms[1], err));
     return glk_expr_or(exprs, forms, 2, out, err);
 }
@@ -331,11 +366,11 @@ static glk_status write_set(glk_exprs *exprs, const uint32_t *ranges, size_t cou
         }
     }
     normalise(items, count, &set);
-    if (encoding == GLK_JSON) {
-        return write_json(exprs, &set, values, out, err);
+    if (encoding == GLK_UTF8) {
+        glk_bytes ascii = ascii_members(&set);
+        return write_utf8(exprs, &set, &ascii, values, out, err);
     }
-    glk_bytes ascii = ascii_members(&set);
-    return write_utf8(exprs, &set, &ascii, values, out, err);
+    return write_json(exprs, &set, encoding == GLK_JSON_MINIMAL, values, out, err);
 }
 
 glk_status glk_charset_expr(glk_exprs *exprs, const uint32_t *ranges, size_t count,

@@ -76,9 +76,21 @@ static int32_t decode_json(const uint8_t *text, size_t length) {
     return point < 0x20 || point == '"' || point == '\\' ? NO_POINT : point;
 }
 
+/* Whether `text` spells `point` with no escape but the one it needs, a short one if there is any. */
+static bool is_minimal(const uint8_t *text, size_t length, int32_t point) {
+    if (point >= 0x20 && point != '"' && point != '\\') {
+        return text[0] != '\\';
+    }
+    if (point != 0 && strchr("\"\\\b\f\n\r\t", point) != NULL) {
+        return length == 2;
+    }
+    bool capital = text[5] >= 'A' && text[5] <= 'F';
+    return length == 6 && !capital;
+}
+
 /* How many spellings a code point has, upper and lower case hexadecimal digits counted once. */
 static uint32_t spellings(int32_t point, glk_encoding encoding) {
-    if (encoding == GLK_UTF8) {
+    if (encoding != GLK_JSON) {
         return 1;
     }
     uint32_t raw = point < 0x20 || point == '"' || point == '\\' ? 0 : 1;
@@ -150,9 +162,10 @@ static bool is_other_case(walk *self, uint32_t state, size_t at, uint8_t byte) {
 static void visit_strings(walk *self, uint32_t state, size_t length) {
     CHECK(length <= 12 && state < MOST_STATES);
     if (glk_expr_nullable(&self->exprs, state)) {
-        int32_t point = self->encoding == GLK_JSON ? decode_json(self->text, length)
-                                                   : decode_utf8(self->text, length);
+        int32_t point = self->encoding == GLK_UTF8 ? decode_utf8(self->text, length)
+                                                   : decode_json(self->text, length);
         CHECK(point != NO_POINT);
+        CHECK(self->encoding != GLK_JSON_MINIMAL || is_minimal(self->text, length, point));
         CHECK(self->member[point]);
         self->seen[point]++;
     }
@@ -178,11 +191,11 @@ static void mark_members(walk *self, const uint32_t *ranges, size_t count) {
     }
 }
 
-/* Both encodings of one set, every string, every code point. */
+/* All encodings of one set, every string, every code point. */
 static void check_set(walk *self, const uint32_t *ranges, size_t count) {
-    static const glk_encoding encodings[] = {GLK_UTF8, GLK_JSON};
+    static const glk_encoding encodings[] = {GLK_UTF8, GLK_JSON, GLK_JSON_MINIMAL};
     mark_members(self, ranges, count);
-    for (size_t e = 0; e < 2; e++) {
+    for (size_t e = 0; e < 3; e++) {
         uint32_t expr;
         self->encoding = encodings[e];
         CHECK_OK(glk_exprs_init(&self->exprs, "test_bytes", 0, NULL, NULL));
@@ -256,7 +269,7 @@ static void equal_sets_are_equal_expressions(void) {
     static const uint32_t one_way[] = {'a', 'z', 0x100, 0x2FF, 0x10000, 0x10FFFF};
     static const uint32_t other_way[] = {0x10000, 0x50000, 0x200, 0x2FF, 'b', 'z',
                                          0x40000, 0x10FFFF, 'a', 'm', 0x100, 0x1FF, 'a', 'a'};
-    for (int encoding = GLK_UTF8; encoding <= GLK_JSON; encoding++) {
+    for (int encoding = GLK_UTF8; encoding <= GLK_JSON_MINIMAL; encoding++) {
         glk_exprs exprs;
         uint32_t a, b;
         CHECK_OK(glk_exprs_init(&exprs, "test_bytes", 0, NULL, NULL));
