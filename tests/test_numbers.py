@@ -20,6 +20,7 @@ from gramlock.schema.numbers import (
     MAX_DIGITS,
     MAX_STEP_EXPONENT,
     NumberSet,
+    complement,
     exact,
     is_number,
     number_expression,
@@ -33,6 +34,7 @@ RFC_8259 = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 STEPS = [2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 20, 25, 30, 100]
 STEPS += [Fraction(1, 2), Fraction(1, 4), Fraction(1, 100), Fraction(3, 10), Fraction(5, 2)]
+HOLES = [1, 1, 2, 3, 5, 7, 10, 12, 100, Fraction(1, 2), Fraction(1, 100), Fraction(3, 10)]
 
 
 def short_decimals() -> list[str]:
@@ -68,6 +70,7 @@ def some_set(rng: random.Random) -> NumberSet:
         rng.random() < 0.4,
         rng.choice([None, None, *STEPS]),
         frozenset(bound(rng) for _ in range(rng.choice([0, 0, 0, 1, 3]))),
+        frozenset(rng.sample(HOLES, rng.choice([0, 0, 0, 1, 2]))),
     )
 
 
@@ -277,6 +280,32 @@ def test_steps_that_multiply_past_all_bounds_are_refused() -> None:
         NumberSet(multiple_of=3**4000).intersect(NumberSet(multiple_of=7**2300))
 
 
+def test_steps_and_holes_share_an_automaton() -> None:
+    rng = random.Random(11)
+    for step, holes in ((1, [17]), (None, [19, exact(0.5)]), (6, [4, 21]), (exact(0.2), [13, 1])):
+        numbers = NumberSet(lower=2, multiple_of=step, not_multiples=frozenset(holes))
+        machine = multiples(step, 2, None, [38], True, holes)
+        for _ in range(3000):
+            value = exact(
+                Decimal(rng.randrange(10 ** rng.randrange(1, 7))).scaleb(-rng.randrange(4))
+            )
+            whole, part = decimal_digits(value)
+            text = f"{whole}.{part}00" if part or rng.random() < 0.5 else whole
+            assert read(machine, text) == (numbers.contains(value) and value != 38), text
+
+
+def test_multiples_that_are_left_out_may_need_rules() -> None:
+    numbers = NumberSet(lower=-60, not_multiples=frozenset([17, exact(0.5)]), integer_only=False)
+    whole = NumberSet(lower=-60, not_multiples=frozenset([17, 2]), integer_only=True)
+    for each in (numbers, whole):
+        builder: Any = Rules()
+        node = number_node(builder, each, "canonical")
+        for value in range(-100, 100):
+            for text in (str(value), f"{value}.0", f"{value}.5", f"{value}.25"):
+                accepted = len(text) in builder.ends(node, text.encode(), 0)
+                assert accepted == expected(each, text), text
+
+
 # -- sets and values ------------------------------------------------------------------------------
 
 
@@ -293,6 +322,61 @@ def test_intersection_and_emptiness(seed: int) -> None:
             assert both.contains(value) == member
             assert tight.contains(value) == member
             assert not (member and both.is_empty())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_number_is_in_a_set_or_in_its_complement(seed: int) -> None:
+    rng = random.Random(seed)
+    grid = [exact(Decimal(n).scaleb(-2)) for n in range(-3000, 3000, 7)] + list(range(-130, 131))
+    for _ in range(20):
+        numbers = some_set(rng)
+        outside = complement(numbers)
+        for value in rng.sample(grid, 200) + list(numbers.excluded):
+            assert numbers.contains(value) != any(part.contains(value) for part in outside), value
+        for part in outside:
+            assert numbers.intersect(part).is_empty(), (numbers, part)
+
+
+@pytest.mark.parametrize("spelling", ["canonical", "any"])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_text_is_in_a_set_or_in_its_complement(
+    seed: int, spelling: Any, thorough: bool
+) -> None:
+    rng = random.Random(seed)
+    store: Any = Expressions()
+    texts = [text for text in TEXTS if PLAIN.fullmatch(text)]
+    for _ in range(20 if thorough else 5):
+        numbers = some_set(rng)
+        inside = number_expression(store, numbers, spelling)
+        parts = [number_expression(store, part, spelling) for part in complement(numbers)]
+        outside = store.union(parts)
+        for text in rng.sample(texts, 1000):
+            member = numbers.contains(Decimal(text))
+            matched = [store.matches(each, text.encode()) for each in (inside, outside)]
+            assert matched[member] is False, (numbers, text)
+            if spelling == "any":
+                assert matched[not member] is True, (numbers, text)
+
+
+def test_leaving_out_every_multiple_leaves_nothing() -> None:
+    holes = frozenset([2, exact(0.5)])
+    assert NumberSet(integer_only=True, not_multiples=holes).is_empty()
+    assert NumberSet(True, 4, 6, not_multiples=frozenset([2, 5])).is_empty()
+    assert NumberSet(True, 2, 10, not_multiples=frozenset([2, 3, 5, 7])).is_empty()
+    assert not NumberSet(True, 2, 11, not_multiples=frozenset([2, 3, 5, 7])).is_empty()
+    assert not NumberSet(lower=0, upper=1, not_multiples=holes).is_empty()
+    assert NumberSet(lower=0, upper=0, not_multiples=holes).is_empty()
+    assert not NumberSet(multiple_of=3, not_multiples=holes - {exact(0.5)}).is_empty()
+
+
+def test_large_steps_inside_small_bounds_are_listed() -> None:
+    store: Any = Expressions()
+    numbers = NumberSet(True, 0, 10**12, multiple_of=123_456_789_0)
+    found = number_expression(store, numbers)
+    for factor in (0, 1, 77, 810):
+        assert store.matches(found, str(factor * 1_234_567_890).encode())
+    assert not store.matches(found, str(811 * 1_234_567_890).encode())
+    assert not store.matches(found, b"1234567891")
 
 
 def test_excluding_every_member_leaves_nothing() -> None:

@@ -12,9 +12,11 @@ Two constructions, both exact for numbers of any size and precision:
 * **Multiples** of a step are read by an automaton whose state is the remainder so far, joined with
   the comparison for each bound.  The step is brought to ``modulus * 10**-scale``: fraction digits
   up to `scale` count, others must be zero; a negative scale asks for that many final zeros.  The
-  automaton is minimised.  Where its loops are small it becomes an expression, solved like linear
-  equations (Arden's rule: ``X = aX | b`` has the solution ``a* b``); otherwise the caller turns it
-  into grammar rules, since an expression would be exponential in the size of a loop.
+  automaton is minimised.  Steps whose multiples are left out share the remainder: it is taken
+  modulo the least common multiple of all steps.  Where the loops are small the automaton becomes
+  an expression, solved like linear equations (Arden's rule: ``X = aX | b`` has the solution
+  ``a* b``); otherwise the caller turns it into grammar rules, since an expression would be
+  exponential in the size of a loop.
 
 Cost        a range has O(digits) expressions, an automaton O(modulus * digits of its bounds)
             states before it is minimised.
@@ -29,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import TYPE_CHECKING
 
 from gramlock.errors import LimitError
@@ -39,8 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["MAX_LOOP", "MAX_STATES", "Automaton", "DigitExpressions", "decimal_digits", "multiples"]
 
 MAX_STATES = 10_000
-MAX_PLACES = 128
 """States of a multiples automaton, before it is minimised."""
+
+MAX_PLACES = 128
+"""Fraction digits that such an automaton reads."""
 
 MAX_LOOP = 12
 """Largest strongly connected part of an automaton that is still solved into an expression."""
@@ -455,6 +460,7 @@ class Automaton:
 _Orders = tuple[int, ...]
 _State = tuple[str, int, _Orders, int, int]
 _SETTLED, _FAILED = 2, 3
+_OFF = -1  # remainder of a number with more fraction digits than any step has
 _Bound = tuple[str, str, str]  # integer digits, fraction digits, and ">=", "<=" or "!="
 
 
@@ -470,8 +476,11 @@ class _Reader:
     with padding).
     """
 
-    modulus: int
-    scale: int  # fraction digits that count
+    modulus: int  # a multiple of the grid and of all holes
+    grid: int  # what members are multiples of; 0 = no condition
+    holes: tuple[int, ...]  # what members are no multiples of
+    scale: int  # fraction digits that count in the remainder
+    longest: int  # fraction digits that count at all
     padding: int  # final zeros that are asked for; 0 unless scale is 0
     bounds: tuple[_Bound, ...]
     with_fraction: bool
@@ -517,15 +526,25 @@ class _Reader:
 
     def _part_digit(self, state: _State, digit: int) -> _State | None:
         _, places, compared, remainder, _ = state
-        if places == self.scale:
-            return ("part", places, compared, remainder, 0) if digit == 0 else None
+        if places < self.scale:
+            remainder = (remainder * 10 + digit) % self.modulus
+        elif digit:
+            if self.grid:
+                return None
+            remainder = _OFF
         compared = tuple(
             _decided(order or _order(digit, part[places : places + 1] or "0"), relation)
             for order, (_, part, relation) in zip(compared, self.bounds, strict=True)
         )
         if _FAILED in compared:
             return None
-        return ("part", places + 1, compared, (remainder * 10 + digit) % self.modulus, 0)
+        return ("part", min(places + 1, self.longest), compared, remainder, 0)
+
+    def _is_member(self, value: int) -> bool:
+        """Whether a number of this remainder is on the grid and in no hole."""
+        if value == _OFF:
+            return True
+        return not (self.grid and value % self.grid) and all(value % hole for hole in self.holes)
 
     def _ends(self, remainder: int, zeros: int) -> bool:
         return remainder == 0 and zeros == self.padding
@@ -542,17 +561,16 @@ class _Reader:
         phase, places, compared, remainder, zeros = state
         if phase in ("start", "point"):
             return False
-        left = self.scale
-        if phase == "part":
-            left -= places
-        else:
+        if phase != "part":
             found = self._whole_read(places, compared)
             if found is None or (
                 self.padding and phase == "whole" and not self._ends(remainder, zeros)
             ):
                 return False
             compared, places = found, 0
-        if remainder * 10**left % self.modulus:
+        if remainder != _OFF:
+            remainder *= 10 ** max(self.scale - places, 0)
+        if not self._is_member(remainder):
             return False
         return all(
             order == _SETTLED or _holds(-1 if part[places:].strip("0") else 0, relation)
@@ -587,35 +605,41 @@ def _order(digit: int, other: str) -> int:
 
 
 def multiples(
-    step: int | Fraction,
+    step: int | Fraction | None,
     low: int | Fraction | None,
     high: int | Fraction | None,
     excluded: Sequence[int | Fraction],
     with_fraction: bool,
+    holes: Sequence[int | Fraction] = (),
 ) -> Automaton:
     """The magnitudes that are multiples of *step* between *low* and *high* (both included).
 
-    *excluded* are multiples that are left out.  *with_fraction* also takes plain decimals,
-    otherwise only integers without fraction.
+    *excluded* are points that are left out, *holes* are steps whose multiples are.  *with_fraction*
+    also takes plain decimals, otherwise only integers without fraction.
 
     Raises:
-        LimitError: More than `MAX_STATES` states, or a step of more than `MAX_PLACES` decimals,
-            since merging equal states takes a round a decimal.
+        LimitError: More than `MAX_STATES` states, or more than `MAX_PLACES` decimals, since
+            merging equal states takes a round a decimal.
     """
-    scale = 0 if step.denominator == 1 else _decimal_places(step.denominator)
-    if scale > MAX_PLACES:
-        raise LimitError("number_digits", scale, MAX_PLACES)
-    modulus, padding = step.numerator * (10**scale // step.denominator), 0
-    while scale == 0 and modulus % 10 == 0:
-        modulus, padding = modulus // 10, padding + 1
-    if modulus * (padding + 1) > MAX_STATES:
-        raise LimitError("number_states", modulus * (padding + 1), MAX_STATES)
+    steps = [*holes] if step is None else [step, *holes]
     bounds: list[_Bound] = [(*decimal_digits(value), "!=") for value in excluded]
     if low:
         bounds.append((*decimal_digits(low), ">="))
     if high is not None:
         bounds.append((*decimal_digits(high), "<="))
-    reader = _Reader(modulus, scale, padding, tuple(bounds), with_fraction)
+    scale = max(_decimal_places(each.denominator) for each in steps)
+    longest = max([scale, *(len(part) for _, part, _ in bounds)]) if step is None else scale
+    if longest > MAX_PLACES:
+        raise LimitError("number_digits", longest, MAX_PLACES)
+    moduli = [each.numerator * (10**scale // each.denominator) for each in steps]
+    modulus, padding = lcm(*moduli), 0
+    while scale == 0 and not holes and modulus % 10 == 0:
+        modulus, padding = modulus // 10, padding + 1
+    if modulus * (padding + 1) > MAX_STATES:
+        raise LimitError("number_states", modulus * (padding + 1), MAX_STATES)
+    grid = 0 if step is None else modulus if not holes else moduli[0]
+    without = tuple(moduli[len(moduli) - len(holes) :])
+    reader = _Reader(modulus, grid, without, scale, longest, padding, tuple(bounds), with_fraction)
     return _minimised(*_explored(reader))
 
 

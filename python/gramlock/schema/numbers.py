@@ -1,9 +1,10 @@
 """Exact sets of JSON numbers, and the texts that spell their members.
 
 A :class:`NumberSet` is a conjunction: an interval whose ends may be open, a step that every member
-is a multiple of, and points left out.  All of it is exact arithmetic on ``int`` and ``Fraction``; a
-float of a schema means the decimal that it prints as (``0.01`` is one hundredth).  Numbers of more
-than `MAX_DIGITS` digits, exponent included, are refused before they are expanded.
+is a multiple of, steps of which none is one, and points left out.  All of it is exact arithmetic on
+``int`` and ``Fraction``; a float of a schema means the decimal that it prints as (``0.01`` is one
+hundredth).  Numbers of more than `MAX_DIGITS` digits, exponent included, are refused before they
+are expanded.
 
 Which texts spell a set (`numbers=` of the public interface):
 
@@ -21,9 +22,9 @@ Which texts spell a set (`numbers=` of the public interface):
     `MAX_EXPONENT` fraction digits where a step matters.  Steps that need grammar rules (see
     :func:`number_node`) take no exponents.
 
-A union of sets is a union of expressions.  For complements the parts are ready: each bound, the
-points and the step are separate fields, and a step left out needs only the accepting states of
-:mod:`gramlock.schema.digits` turned around.
+A union of sets is a union of expressions.  The complement of a set is a union again, one set for
+each field (:func:`complement`); multiples that are left out are cut out of the texts by an
+intersection, or by one automaton for all steps where that is no small expression.
 
 Tested by tests/test_numbers.py.
 """
@@ -31,6 +32,7 @@ Tested by tests/test_numbers.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -55,6 +57,7 @@ __all__ = [
     "Exact",
     "NumberSet",
     "Spelling",
+    "complement",
     "exact",
     "is_number",
     "number_expression",
@@ -75,6 +78,7 @@ MAX_STEP_EXPONENT = 6
 """The same for steps that are no power of ten."""
 
 _MAX_LISTED = 64  # members up to which a set with a step is spelled one by one
+_MAX_LISTED_INSTEAD = 4096  # the same where the automaton would be too large
 _FLOAT_DIGITS = 17  # significant digits that a double may need
 
 
@@ -136,7 +140,7 @@ def _digits_of(value: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """The numbers between two bounds that are multiples of a step, without some points.
+    """The numbers between two bounds, on the grid of a step, off other grids, without some points.
 
     Attributes:
         integer_only: Integers only; also the type of which the spelling is asked for.
@@ -146,6 +150,7 @@ class NumberSet:
         upper_open: *upper* itself is left out.
         multiple_of: Every member is a multiple of this positive number; None = no condition.
         excluded: Points left out.
+        not_multiples: No member is a multiple of any of these positive numbers (so 0 is none).
 
     >>> NumberSet(lower=1, upper=5).intersect(NumberSet(integer_only=True)).contains(4.0)
     True
@@ -158,6 +163,7 @@ class NumberSet:
     upper_open: bool = False
     multiple_of: Exact | None = None
     excluded: frozenset[Exact] = frozenset()
+    not_multiples: frozenset[Exact] = frozenset()
 
     @classmethod
     def point(cls, value: object) -> NumberSet:
@@ -174,7 +180,8 @@ class NumberSet:
     def is_unconstrained(self) -> bool:
         """Whether nothing but `integer_only` is asked."""
         bounds = self.lower is None and self.upper is None
-        return bounds and self.multiple_of is None and not self.excluded
+        holes = self.excluded or self.not_multiples
+        return bounds and self.multiple_of is None and not holes
 
     def intersect(self, other: NumberSet) -> NumberSet:
         """The numbers in both sets."""
@@ -188,6 +195,7 @@ class NumberSet:
             upper_open,
             _common_multiple(self.multiple_of, other.multiple_of),
             self.excluded | other.excluded,
+            self.not_multiples | other.not_multiples,
         )
 
     def without(self, *points: object) -> NumberSet:
@@ -207,24 +215,29 @@ class NumberSet:
             return False
         step = self.step
         on_grid = step is None or Fraction(number) % step == 0
-        return on_grid and number not in self.excluded
+        return on_grid and not self._leaves_out(number)
+
+    def _leaves_out(self, number: Exact) -> bool:
+        """Whether *number* is an excluded point or multiple."""
+        if number in self.excluded:
+            return True
+        return any(Fraction(number) % hole == 0 for hole in self.not_multiples)
 
     def is_empty(self) -> bool:
         """Whether no number is a member."""
+        step = self.step
+        if step is not None and any(Fraction(step) % hole == 0 for hole in self.not_multiples):
+            return True
         if self.lower is None or self.upper is None:
             return False
         tight = self.tightened()
         assert tight.lower is not None
         assert tight.upper is not None
-        if tight.lower > tight.upper:
-            return True
-        if tight.lower == tight.upper:
-            return tight.lower_open or tight.upper_open or tight.lower in tight.excluded
-        step = tight.step
+        if tight.lower >= tight.upper:
+            return tight.lower > tight.upper or not tight.contains(tight.lower)
         if step is None:
             return False
-        count = (tight.upper - tight.lower) // step + 1
-        return count <= len(tight.excluded) and not list(_members(tight))
+        return next(_members(tight), None) is None
 
     def tightened(self) -> NumberSet:
         """The same set with bounds that are members of its grid, and no idle points."""
@@ -248,11 +261,16 @@ class NumberSet:
             excluded=frozenset(),
         )
         points = frozenset(point for point in self.excluded if tight.contains(point))
-        return replace(tight, excluded=points)
+        holes = frozenset(
+            hole
+            for hole in self.not_multiples
+            if not any(h < hole and Fraction(hole) % h == 0 for h in self.not_multiples)
+        )
+        return replace(tight, excluded=points, not_multiples=holes)
 
     def _is_tight(self, step: Exact | None) -> bool:
         """Whether there is plainly nothing to tighten: the common cases, decided cheaply."""
-        if self.excluded:
+        if self.excluded or self.not_multiples:
             return False
         if step is None:
             return True
@@ -284,15 +302,46 @@ def _lower(
     return (one, one_open) if one < other else (other, other_open)
 
 
-def _members(tight: NumberSet) -> list[Exact]:
-    """The members of a tightened set that has two bounds and a step."""
+def _members(tight: NumberSet) -> Iterator[Exact]:
+    """The members of a tightened set that has two bounds and a step, in order.
+
+    Two neighbours are as far apart as the excluded points and multiples allow: a few steps.
+    """
     step = tight.step
     assert step is not None
     assert tight.lower is not None
     assert tight.upper is not None
     count = int((tight.upper - tight.lower) // step) + 1
-    found = [_simplest(tight.lower + index * step) for index in range(count)]
-    return [member for member in found if member not in tight.excluded]
+    for index in range(count):
+        member = _simplest(tight.lower + index * step)
+        if not tight._leaves_out(member):
+            yield member
+
+
+def complement(numbers: NumberSet) -> list[NumberSet]:
+    """All numbers that are not in the set, as a union.
+
+    A number is outside when it breaks one of the conditions, so there is one set for each; they
+    may overlap.
+
+    >>> complement(NumberSet(integer_only=True, lower=3))
+    [NumberSet(upper=3, upper_open=True), NumberSet(not_multiples=frozenset({1}))]
+    """
+    if numbers.lower is not None and numbers.lower == numbers.upper:
+        if not numbers.contains(numbers.lower):
+            return [NumberSet()]
+        return [NumberSet(excluded=frozenset({numbers.lower}))]
+    found = [NumberSet.point(point) for point in sorted(numbers.excluded)]
+    if numbers.lower is not None:
+        found.append(NumberSet(upper=numbers.lower, upper_open=not numbers.lower_open))
+    if numbers.upper is not None:
+        found.append(NumberSet(lower=numbers.upper, lower_open=not numbers.upper_open))
+    if numbers.step is not None:
+        found.append(NumberSet(not_multiples=frozenset({numbers.step})))
+    for hole in sorted(numbers.not_multiples):
+        whole = hole == 1
+        found.append(NumberSet(integer_only=whole, multiple_of=None if whole else hole))
+    return found
 
 
 def number_literal(value: object) -> bytes:
@@ -393,14 +442,14 @@ def _spelled(e: Expressions, numbers: NumberSet, spelling: Spelling) -> _Texts:
 
 def _sides(tight: NumberSet, spelling: Spelling) -> list[tuple[bytes, _Side]]:
     """The magnitudes behind no sign and behind a minus sign."""
-    points = tight.excluded
+    points, holes = tight.excluded, tight.not_multiples
     upper, lower = tight.upper, tight.lower
     sides: list[tuple[bytes, _Side]] = []
     if upper is None or upper >= 0:
         start, is_open = _higher(0, False, lower, tight.lower_open)
         assert start is not None
         above = frozenset(point for point in points if point >= 0)
-        side = _Side(start, is_open, upper, tight.upper_open, tight.step, above)
+        side = _Side(start, is_open, upper, tight.upper_open, tight.step, above, holes)
         sides.append((b"", side))
     if lower is None or lower < 0 or (spelling == "any" and lower == 0):
         negated = None if upper is None else -upper
@@ -408,7 +457,8 @@ def _sides(tight: NumberSet, spelling: Spelling) -> list[tuple[bytes, _Side]]:
         assert start is not None
         below = frozenset(-point for point in points if point <= 0)
         least = None if lower is None else -lower
-        sides.append((b"-", _Side(start, is_open, least, tight.lower_open, tight.step, below)))
+        side = _Side(start, is_open, least, tight.lower_open, tight.step, below, holes)
+        sides.append((b"-", side))
     return sides
 
 
@@ -422,37 +472,79 @@ class _Side:
     high_open: bool
     step: Exact | None
     excluded: frozenset[Exact]
+    not_multiples: frozenset[Exact]
 
     @property
     def is_cone(self) -> bool:
         """Whether multiplying by any positive number stays inside."""
         free = self.high is None or (self.high == 0 and not self.high_open)
-        return self.low == 0 and free and self.step is None and not self.excluded
+        holes = self.excluded or self.not_multiples
+        return self.low == 0 and free and self.step is None and not holes
 
     @property
     def reach(self) -> int:
         """The largest exponent that is taken whatever the bounds are."""
-        simple = self.step is None or str(self.step).strip("0") in ("1", "1/1")
+        steps = [*self.not_multiples] if self.step is None else [self.step, *self.not_multiples]
+        simple = all(str(step).strip("0") in ("1", "1/1") for step in steps)
         return MAX_EXPONENT if simple else MAX_STEP_EXPONENT
 
     def plain(self, digits: DigitExpressions, with_fraction: bool) -> int | Automaton:
         """Plain decimals, or integers without fraction."""
         if self.high is not None and self.high < self.low:
             return digits.expressions.NEVER
+        if self.not_multiples:
+            return self._off_grids(digits, with_fraction)
         if self.step is None or self.step == 1:
             return self._range(digits, with_fraction)
         if self.step.numerator % 10 == 0:
             shorter = self._before_zeros(digits, with_fraction)
             if shorter is not None:
                 return shorter
-        if self.high is not None and (self.high - self.low) / self.step < _MAX_LISTED:
+        if self._fewer_than(_MAX_LISTED):
             return self._listed(digits, with_fraction)
-        machine = multiples(
-            self.step, self.low, self.high, tuple(sorted(self.excluded)), with_fraction
-        )
+        return self._read(digits, with_fraction)
+
+    def _fewer_than(self, count: int) -> bool:
+        """Whether there is a step and the bounds leave fewer than *count* multiples of it."""
+        if self.step is None or self.high is None:
+            return False
+        return (self.high - self.low) / self.step < count
+
+    def _read(self, digits: DigitExpressions, with_fraction: bool) -> int | Automaton:
+        """By automaton: as an expression where that is small."""
+        points = set(self.excluded)
+        points |= {self.low} if self.low_open else set()
+        points |= {self.high} if self.high_open and self.high is not None else set()
+        holes = sorted(self.not_multiples)
+        try:
+            machine = multiples(
+                self.step, self.low, self.high, sorted(points), with_fraction, holes
+            )
+        except LimitError:
+            if self._fewer_than(_MAX_LISTED_INSTEAD):
+                return self._listed(digits, with_fraction)
+            raise
         if machine.largest_loop() > MAX_LOOP:
             return machine
         return machine.expression(digits.expressions)
+
+    def _off_grids(self, digits: DigitExpressions, with_fraction: bool) -> int | Automaton:
+        """Without the multiples of some steps: those inside the bounds are cut out."""
+        if self._fewer_than(_MAX_LISTED):
+            return self._listed(digits, with_fraction)
+        e = digits.expressions
+        texts = replace(self, not_multiples=frozenset()).plain(digits, with_fraction)
+        outside: list[int] = []
+        for hole in sorted(self.not_multiples):
+            within = NumberSet(False, self.low, self.high, multiple_of=hole).tightened()
+            assert within.lower is not None
+            inner = _Side(within.lower, False, within.upper, False, hole, frozenset(), frozenset())
+            part = inner.plain(digits, True)
+            if isinstance(part, int):
+                outside.append(e.complement(part))
+        if isinstance(texts, int) and len(outside) == len(self.not_multiples):
+            return e.intersect([texts, *outside])
+        return self._read(digits, with_fraction)
 
     def _range(self, digits: DigitExpressions, with_fraction: bool) -> int:
         e = digits.expressions
@@ -482,11 +574,11 @@ class _Side:
         return e.concat([texts, digits.zero_fraction]) if with_fraction else texts
 
     def _listed(self, digits: DigitExpressions, with_fraction: bool) -> int:
-        assert self.high is not None
-        grid = NumberSet(False, self.low, self.high, False, False, self.step, self.excluded)
-        members = _members(grid)
+        grid = NumberSet(
+            False, self.low, self.high, False, False, self.step, self.excluded, self.not_multiples
+        )
         return digits.expressions.union(
-            [self._point(digits, member, with_fraction) for member in members]
+            [self._point(digits, member, with_fraction) for member in _members(grid)]
         )
 
     @staticmethod
@@ -521,7 +613,8 @@ class _Side:
         return e.union(parts)
 
     def _holds_zero(self) -> bool:
-        return self.low == 0 and not self.low_open and 0 not in self.excluded
+        holes = self.not_multiples or 0 in self.excluded
+        return self.low == 0 and not self.low_open and not holes
 
     def _scaled(self, places: int) -> _Side:
         """Every member times ``10**places``."""
@@ -533,13 +626,14 @@ class _Side:
             self.high_open,
             None if self.step is None else _simplest(self.step * factor),
             frozenset(_simplest(point * factor) for point in self.excluded),
+            frozenset(_simplest(hole * factor) for hole in self.not_multiples),
         )
 
     def _large(self, digits: DigitExpressions) -> int:
         """Mantissas of at least 1 with an exponent past all bounds."""
         e = digits.expressions
         grid = 0 if self.step is None else _power_of_ten_over(self.step)
-        if self.high is not None or grid is None:
+        if self.high is not None or grid is None or self.not_multiples:
             return e.NEVER
         whole = digits.integers(1)
         largest = max([self.low, *self.excluded])
@@ -558,7 +652,7 @@ class _Side:
         e = digits.expressions
         if self.step is not None or self.low != 0 or self.high == 0:
             return e.NEVER
-        limits = [point for point in self.excluded if point]
+        limits = [*self.not_multiples, *(point for point in self.excluded if point)]
         limits += [] if self.high is None else [self.high]
         least = MAX_EXPONENT + 1
         if limits:
