@@ -12,16 +12,23 @@ set are one expression, and so are ``null``, ``true`` and ``false``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import LimitError
+from ..syntax.regex_expr import Encoding
 from .algebra import FALSE, FULL, NULL, TRUE, Algebra, Node, Shape
 from .emit_arrays import array_node
 from .emit_objects import object_node
 from .layout import Gaps, Layout
 from .numbers import number_node
 from .options import SchemaOptions
-from .strings import StringSet, scalar_expression, string_literal_expression
+from .strings import (
+    StringSet,
+    free_key_expression,
+    scalar_expression,
+    string_literal_expression,
+)
 
 if TYPE_CHECKING:
     from .._core import GrammarBuilder
@@ -50,7 +57,7 @@ class Emitter:
     Attributes:
         builder, expressions: Where the grammar grows.
         algebra: What the nodes mean.
-        order, spelling: Of members and of numbers, as in the options.
+        order, spelling, encoding: Of members, of numbers and of characters, as in the options.
         memo: What the emitters of containers keep for one grammar.
         recursive: Whether some node became a rule.
     """
@@ -63,6 +70,7 @@ class Emitter:
         )
         self.order: Literal["declared", "any"] = "any" if options.order == "any" else "declared"
         self.memo: dict[object, Any] = {}
+        self.encoding: Encoding = "json-minimal" if options.escapes == "minimal" else "json"
         self._layout = Layout(self.expressions, options)
         self._names: dict[str, int] = {}
         self._later: list[Node] = []
@@ -122,6 +130,14 @@ class Emitter:
         if key < 0:
             key = self._names[name] = string_literal_expression(self.expressions, name)
         return key
+
+    def strings(self, strings: StringSet) -> int:
+        """The members of a set with their quotes, in every spelling that the options allow."""
+        return strings.expression(self.expressions, True, self.encoding)
+
+    def free_key(self, names: Iterable[str]) -> int:
+        """Any string with its quotes, in every such spelling, but these names."""
+        return free_key_expression(self.expressions, names, self.encoding)
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -186,7 +202,7 @@ class Emitter:
             if strings.values is not None:
                 constants += self._constants(strings)
             elif not strings.is_empty(e):
-                parts.append(builder.terminal(strings.expression(e)))
+                parts.append(builder.terminal(strings.expression(e, False, self.encoding)))
         for numbers in shape.numbers:
             if numbers.lower is not None and numbers.lower == numbers.upper:
                 constants.append(scalar_expression(e, numbers.lower, self.spelling))

@@ -19,15 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from gramlock.schema import idn
 from gramlock.syntax.regex import parse
+from gramlock.syntax.regex_expr import Encoding
 
 if TYPE_CHECKING:
     from gramlock._core import Expressions
-
-Encoding = Literal["utf8", "json"]
 
 __all__ = ["FORMATS", "Format", "format_expression"]
 

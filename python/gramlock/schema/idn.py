@@ -24,9 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from gramlock.syntax.charclass import Ranges, intersection, normalise, subtract, union
+from gramlock.syntax.regex_expr import Encoding
 from gramlock.syntax.unicode_sets import property_set
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ GAP = (
     "characters are stricter; capital letters beside non-ASCII ones and two hyphens in a row, and "
     "so A-labels, are not written; the lengths of labels and names are not checked"
 )
-
-Encoding = Literal["utf8", "json"]
 
 _BANNED = [(0x640, 0x640), (0x7FA, 0x7FA), (0x302E, 0x302F), (0x3031, 0x3035), (0x303B, 0x303B)]
 # Blocks of characters that normalisation (NFKC) changes, and of old Hangul.

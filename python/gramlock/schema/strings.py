@@ -2,13 +2,15 @@
 
 A string is compared *as decoded*: length in code points, patterns and names see the text, whatever
 escapes spell it.  The set operations are therefore done on expressions over characters, each of
-which matches every spelling of that character, and the quotes are put around the result::
+which matches every spelling of that character (or, with the encoding ``"json-minimal"``, its one
+shortest spelling), and the quotes are put around the result::
 
     "  characters{min,max} & search(pattern) & full(format) & ~(name1 | name2)  "
 
 Texts that the schema itself holds (declared names, ``enum``, ``const``) are written in one
 spelling, that of ``json.dumps(text, ensure_ascii=False)``.  Where such a text is *excluded* (names
-that are declared elsewhere, in a set of other names) all its spellings are.
+that are declared elsewhere, in a set of other names) all its spellings are.  All sets that are
+joined have the same encoding.
 
 A lone surrogate cannot be written in UTF-8 and is never written as an escape, so a text that holds
 one has no spelling: its expression matches nothing.
@@ -33,6 +35,7 @@ from gramlock.schema.numbers import (
     number_literal,
 )
 from gramlock.syntax.regex import parse
+from gramlock.syntax.regex_expr import Encoding
 
 if TYPE_CHECKING:
     from gramlock._core import Expressions
@@ -111,22 +114,22 @@ def scalar_expression(
 
 
 def string_literal_expression(
-    expressions: Expressions, text: str, every_spelling: bool = False
+    expressions: Expressions, text: str, every_spelling: bool = False, encoding: Encoding = "json"
 ) -> int:
-    """The string *text* with its quotes: its canonical spelling, or all of them."""
+    """The string *text* with its quotes: its canonical spelling, or all of *encoding*."""
     if every_spelling:
-        return _quoted(expressions, _spellings(expressions, text))
+        return _quoted(expressions, _spellings(expressions, text, encoding))
     try:
         return expressions.literal(json.dumps(text, ensure_ascii=False).encode())
     except UnicodeEncodeError:
         return expressions.NEVER
 
 
-def _spellings(e: Expressions, text: str) -> int:
+def _spellings(e: Expressions, text: str, encoding: Encoding) -> int:
     """Every spelling of *text*, without quotes; nothing if it has a lone surrogate."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         return e.NEVER
-    return e.concat([e.codepoints([(ord(c), ord(c))], "json") for c in text])
+    return e.concat([e.codepoints([(ord(c), ord(c))], encoding) for c in text])
 
 
 def _quoted(e: Expressions, body: int) -> int:
@@ -134,17 +137,20 @@ def _quoted(e: Expressions, body: int) -> int:
     return e.concat([quote, body, quote])
 
 
-def _characters(e: Expressions, low: int = 0, high: int | None = None) -> int:
+def _characters(e: Expressions, low: int, high: int | None, encoding: Encoding) -> int:
     """*low* to *high* characters, any spelling of each."""
-    one = e.cache.get("json character")
+    key = ("character", encoding)
+    one = e.cache.get(key)
     if one is None:
-        one = e.cache["json character"] = e.codepoints([(0, 0x10FFFF)], "json")
+        one = e.cache[key] = e.codepoints([(0, 0x10FFFF)], encoding)
     return e.repeat(one, low, high)
 
 
-def free_key_expression(expressions: Expressions, excluded_names: Iterable[str]) -> int:
+def free_key_expression(
+    expressions: Expressions, excluded_names: Iterable[str], encoding: Encoding = "json"
+) -> int:
     """Any string, with its quotes, but these names as decoded."""
-    return string_expression(expressions, excluded=excluded_names)
+    return string_expression(expressions, excluded=excluded_names, encoding=encoding)
 
 
 def string_expression(
@@ -155,6 +161,7 @@ def string_expression(
     patterns: Sequence[str] = (),
     formats: Sequence[str] = (),
     excluded: Iterable[str] = (),
+    encoding: Encoding = "json",
 ) -> int:
     """The strings, with their quotes, of which all of this holds.
 
@@ -165,6 +172,7 @@ def string_expression(
         patterns: ECMA-262 expressions (flag ``u``), each of which is found somewhere in the text.
         formats: Names of formats; unknown ones say nothing.
         excluded: Texts left out, in every spelling.
+        encoding: ``"json"``: every spelling of a character; ``"json-minimal"``: the shortest one.
 
     Raises:
         GrammarSyntaxError: A pattern does not parse.
@@ -172,10 +180,10 @@ def string_expression(
     Cost: memoised; one expression a constraint, joined by an intersection if there are several.
     """
     names = tuple(excluded)
-    key = ("string", min_length, max_length, tuple(patterns), tuple(formats), names)
+    key = ("string", min_length, max_length, tuple(patterns), tuple(formats), names, encoding)
     known: int | None = expressions.cache.get(key)
     if known is None:
-        body = _body(expressions, min_length, max_length, patterns, formats, names)
+        body = _body(expressions, min_length, max_length, patterns, formats, names, encoding)
         known = expressions.cache[key] = _quoted(expressions, body)
     return known
 
@@ -187,16 +195,17 @@ def _body(
     patterns: Sequence[str],
     formats: Sequence[str],
     excluded: Sequence[str],
+    encoding: Encoding,
 ) -> int:
     if high is not None and low > high:
         return e.NEVER
-    parts = [parse(pattern).search(e, "json") for pattern in patterns]
-    named = [format_expression(e, name, "json") for name in formats]
+    parts = [parse(pattern).search(e, encoding) for pattern in patterns]
+    named = [format_expression(e, name, encoding) for name in formats]
     parts += [part for part in named if part is not None]
     if low or high is not None or not parts:
-        parts.append(_characters(e, low, high))
+        parts.append(_characters(e, low, high, encoding))
     if excluded:
-        parts.append(e.complement(e.union([_spellings(e, text) for text in excluded])))
+        parts.append(e.complement(e.union([_spellings(e, text, encoding) for text in excluded])))
     return parts[0] if len(parts) == 1 else e.intersect(parts)
 
 
@@ -263,11 +272,19 @@ class StringSet:
             return self.max_length is not None and self.min_length > self.max_length
         return expressions.is_empty(self.expression(expressions))
 
-    def expression(self, expressions: Expressions, every_spelling: bool = False) -> int:
+    def expression(
+        self,
+        expressions: Expressions,
+        every_spelling: bool = False,
+        encoding: Encoding = "json",
+    ) -> int:
         """The members with their quotes; listed ones in one spelling unless *every_spelling*."""
         if self.values is not None:
             return expressions.union(
-                [string_literal_expression(expressions, v, every_spelling) for v in self.values]
+                [
+                    string_literal_expression(expressions, value, every_spelling, encoding)
+                    for value in self.values
+                ]
             )
         found = string_expression(
             expressions,
@@ -275,10 +292,11 @@ class StringSet:
             max_length=self.max_length,
             patterns=self.patterns,
             formats=self.formats,
+            encoding=encoding,
         )
         if not self.without:
             return found
-        outside = [part.expression(expressions, True) for part in self.without]
+        outside = [part.expression(expressions, True, encoding) for part in self.without]
         return expressions.intersect([found, *map(expressions.complement, outside)])
 
     def gaps(self) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoding", "Translator", "compile_tree"]
 
-Encoding = OneOf["utf8", "json"]
+Encoding = OneOf["utf8", "json", "json-minimal"]
 
 
 class Translator:
