@@ -37,15 +37,71 @@ static void print_table(glk_text *text, const uint32_t *list) {
     }
 }
 
-static void print_object(glk_text *text, const uint32_t *list) {
-    const uint32_t *item = list + 3;
-    glk_text_add(text, list[2] == GLK_ORDER_ANY ? " any" : " declared");
-    for (uint32_t i = 0; i < list[0]; i++, item += 3) {
-        print_pair(text, item[2] != 0 ? " !" : " ?", item[0], item[1]);
+/* Class or literal: what stands for all is "*". */
+static void print_part(glk_text *text, const char *before, uint32_t part) {
+    glk_text_add(text, before);
+    if (part == GLK_EVERY) {
+        glk_text_add(text, "*");
+    } else {
+        glk_text_number(text, part);
     }
-    for (uint32_t i = 0; i < list[1]; i++, item += 2) {
-        print_pair(text, " *", item[0], item[1]);
+}
+
+static void print_formula(glk_text *text, const glk_container *container) {
+    static const char *const names[] = {" [at_least ", " [all_but ", " [and", " [or"};
+    const uint32_t *at = container->formula + 1;
+    for (uint32_t i = 0; i < glk_formula_size(container); i++) {
+        glk_formula_node node;
+        at = glk_formula_read(at, &node);
+        bool atom = node.kind <= GLK_F_ALL_BUT;
+        glk_text_add(text, names[node.kind]);
+        if (atom) {
+            glk_text_number(text, node.bound);
+        }
+        for (uint32_t k = 0; k < node.count; k++) {
+            print_part(text, " ", node.items[atom ? 2 * k : k]);
+            if (atom) {
+                print_part(text, ":", node.items[2 * k + 1]);
+            }
+        }
+        glk_text_add(text, "]");
     }
+}
+
+static void print_class(glk_text *text, const glk_container *container, uint32_t k) {
+    bool named = k < container->named;
+    glk_text_add(text, !named ? " *" : glk_class_required(container, k) ? " !" : " ?");
+    glk_text_number(text, glk_class_key(container, k));
+    uint32_t choice = glk_class_first(container, k);
+    for (uint32_t i = 0; i < glk_class_count(container, k); i++, choice++) {
+        glk_text_add(text, i == 0 ? ":" : "|");
+        glk_text_number(text, glk_choice_value(container, choice));
+        if (glk_choice_literals(container, choice) != 0) {
+            glk_text_add(text, "/");
+            glk_text_number(text, glk_choice_literals(container, choice));
+        }
+    }
+}
+
+static void print_container(glk_text *text, const uint32_t *list) {
+    static const char *const flags[] = {" unique", " endless", " tight"}; /* from GLK_UNIQUE on */
+    glk_container container = glk_container_view(list);
+    glk_text_add(text, (container.flags & GLK_ARRAY) != 0 ? " array" : " object");
+    for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        if ((container.flags & (uint32_t)GLK_UNIQUE << i) != 0) {
+            glk_text_add(text, flags[i]);
+        }
+    }
+    glk_text_add(text, " ordered ");
+    glk_text_number(text, container.ordered);
+    glk_text_add(text, " gaps");
+    for (const uint32_t *gap = container.gaps; gap < container.classes; gap++) {
+        print_part(text, " ", *gap);
+    }
+    for (uint32_t k = 0; k < glk_container_classes(&container); k++) {
+        print_class(text, &container, k);
+    }
+    print_formula(text, &container);
 }
 
 static void print_bounds(glk_text *text, const glk_instr *instr) {
@@ -60,10 +116,10 @@ static void print_bounds(glk_text *text, const glk_instr *instr) {
 
 static void print_instr(const glk_code *self, glk_text *text, const glk_instr *instr) {
     static const char *const names[] = {"EMPTY", "TERM", "SWITCH", "TABLE", "CAT",
-                                        "ALT",   "REP",  "TOKENS", "JUMP",  "OBJECT"};
+                                        "ALT",   "REP",  "TOKENS", "JUMP",  "CONTAINER"};
     glk_op op = (glk_op)instr->op;
     glk_text_add(text, names[op]);
-    if (op != GLK_OP_EMPTY && op != GLK_OP_ALT && op != GLK_OP_TOKENS) {
+    if (op != GLK_OP_EMPTY && op != GLK_OP_ALT && op != GLK_OP_TOKENS && op != GLK_OP_CONTAINER) {
         glk_text_add(text, " ");
         glk_text_number(text, instr->a);
     }
@@ -74,8 +130,8 @@ static void print_instr(const glk_code *self, glk_text *text, const glk_instr *i
         print_list(text, glk_code_list(self, instr->b));
     } else if (op == GLK_OP_SWITCH) {
         print_table(text, glk_code_list(self, instr->b));
-    } else if (op == GLK_OP_OBJECT) {
-        print_object(text, glk_code_list(self, instr->b));
+    } else if (op == GLK_OP_CONTAINER) {
+        print_container(text, glk_code_list(self, instr->b));
     } else if (op == GLK_OP_REP) {
         print_bounds(text, instr);
     }

@@ -528,10 +528,11 @@ static glk_status print_formula(glk_text *text, const uint32_t *formula, glk_err
     glk_vec_init(&stack, NULL, sizeof(open_node));
     glk_status status = glk_vec_reserve(&starts, formula[0], err);
     if (status == GLK_OK) {
-        uint32_t at = 1;
+        const uint32_t *at = formula + 1;
         for (uint32_t i = 0; i < formula[0]; i++) {
-            GLK_VEC_U32(&starts)[i] = at;
-            at += formula[at] <= GLK_F_ALL_BUT ? 3 + 2 * formula[at + 2] : 2 + formula[at + 1];
+            glk_formula_node node;
+            GLK_VEC_U32(&starts)[i] = (uint32_t)(at - formula);
+            at = glk_formula_read(at, &node);
         }
         status = print_tree(text, formula, GLK_VEC_U32(&starts), &stack, err);
     }

@@ -38,8 +38,8 @@ static uint32_t list_length(const glk_code *code, const glk_instr *instr) {
     switch ((glk_op)instr->op) {
     case GLK_OP_SWITCH:
         return 1 + 2 * list[0];
-    case GLK_OP_OBJECT:
-        return 3 + 3 * list[0] + 2 * list[1];
+    case GLK_OP_CONTAINER:
+        return glk_container_length(list);
     default:
         return 1 + list[0];
     }
@@ -48,7 +48,7 @@ static uint32_t list_length(const glk_code *code, const glk_instr *instr) {
 /* Copies the list of `instr`, if it has one, and points `instr` to the copy. */
 static glk_status copy_list(emitter *self, glk_instr *instr, glk_error *err) {
     if (instr->op != GLK_OP_SWITCH && instr->op != GLK_OP_ALT && instr->op != GLK_OP_TOKENS &&
-        instr->op != GLK_OP_OBJECT) {
+        instr->op != GLK_OP_CONTAINER) {
         return GLK_OK;
     }
     const glk_code *from = &self->work->code;

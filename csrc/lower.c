@@ -6,19 +6,23 @@
  *
  *     a terminal without sentence                                     choice of nothing
  *     token ids that the vocabulary lacks                             dropped
- *     labels that no text can end with, members whose key has none    dropped
+ *     labels that no text can end with                                dropped
+ *     choices of a class whose key has no text                        dropped
  *     a switch whose terminal matches the empty string                choice between the nodes of
  *                                                                     these labels and the rest
  *     repetition {0,1}                                                choice
- *     an object of which the vocabulary lacks ',' ':' '{' or '}'      what is left of it */
+ *     a container of which the vocabulary lacks brackets              choice of nothing
+ *     ... or ':', or white space around it                            without choices
+ *     ... or ',', or white space around it                            with at most one member */
 #include "passes.h"
 
 typedef struct lowering {
     glk_work *work;
     uint32_t *place;  /* by grammar node: its code node; GLK_NONE = not met */
     glk_vec stack;    /* u32: grammar nodes, placed and not yet filled in */
-    glk_vec labels;   /* u32: live labels of one switch; small objects */
+    glk_vec labels;   /* u32: live labels of one switch */
     glk_vec dropped;  /* u32: labels to be stripped; the empty string's labels */
+    glk_vec choices;  /* u32: of a container */
     glk_vec items;    /* u32: a list under construction (children push lists of their own) */
 } lowering;
 
@@ -253,113 +257,163 @@ static glk_status lower_tokens(lowering *self, const glk_node *node, uint32_t at
     return GLK_OK;
 }
 
-/* ---- objects ---- */
+/* ---- containers ---- */
 
-/* Collects into `items` the members whose key has text.  *fails: a required one has none. */
-static glk_status collect_members(lowering *self, const uint32_t *list, uint32_t header[3],
-                                  uint32_t *required, bool *fails, glk_error *err) {
-    const uint32_t *item = list + 3;
-    header[0] = header[1] = 0;
-    header[2] = list[2];
-    for (uint32_t i = 0; i < list[0] + list[1]; i++) {
-        bool is_member = i < list[0], empty;
-        bool is_required = is_member && item[2] != 0;
-        uint32_t key, value;
-        GLK_TRY(import_expr(self, item[0], &key, &empty, err));
-        *fails = *fails || (empty && is_required);
-        if (!empty) {
-            GLK_TRY(place(self, item[1], &value, err));
-            GLK_TRY(glk_vec_push_u32(&self->items, key, err));
-            GLK_TRY(glk_vec_push_u32(&self->items, value, err));
-            if (is_member) {
-                GLK_TRY(glk_vec_push_u32(&self->items, is_required, err));
-            }
-            header[is_member ? 0 : 1]++;
-            *required += is_required;
-        }
-        item += is_member ? 3 : 2;
-    }
-    return GLK_OK;
-}
+enum { GAPS = GLK_GAP_VALUE + 1 };
 
-/* Adds an object that must have `member` (key, value), or none (NULL); its id goes to `labels`. */
-static glk_status add_object(lowering *self, uint32_t gap, uint32_t order, const uint32_t *member,
-                             glk_error *err) {
-    glk_vec *lists = &self->work->code.lists;
-    uint32_t length = member != NULL ? 6 : 3, id;
-    GLK_TRY(glk_vec_reserve(lists, length, err));
-    glk_instr object = {.op = GLK_OP_OBJECT, .a = gap, .b = lists->count};
-    uint32_t *list = GLK_VEC_U32(lists) + lists->count;
-    list[0] = member != NULL;
-    list[1] = 0;
-    list[2] = order;
-    if (member != NULL) {
-        list[3] = member[0];
-        list[4] = member[1];
-        list[5] = 1;
-    }
-    lists->count += length;
-    GLK_TRY(glk_work_add(self->work, object, false, &id, err));
-    return glk_vec_push_u32(&self->labels, id, err);
-}
-
-/* An object with at most one member, for vocabularies without ',': the choice, at `at`, between the
- * object without members and, for each member, the object that must have it. */
-static glk_status lower_small_object(lowering *self, uint32_t gap, const uint32_t header[3],
-                                     bool may_be_bare, uint32_t at, glk_error *err) {
-    const uint32_t *item = self->items.data;
-    self->labels.count = 0;
-    if (may_be_bare) {
-        GLK_TRY(add_object(self, gap, header[2], NULL, err));
-    }
-    for (uint32_t i = 0; i < header[0] + header[1]; i++) {
-        bool is_member = i < header[0];
-        if (may_be_bare || (is_member && item[2] != 0)) {
-            GLK_TRY(add_object(self, gap, header[2], item, err));
-        }
-        item += is_member ? 3 : 2;
-    }
-    uint32_t count = self->labels.count, list;
-    self->items.count = 0;
-    GLK_TRY(glk_vec_reserve(&self->items, count, err));
-    memcpy(self->items.data, self->labels.data, count * sizeof count);
-    self->items.count = count;
-    GLK_TRY(close_items(self, &count, 1, &list, err));
-    *glk_work_at(self->work, at) = (glk_instr){.op = GLK_OP_ALT, .b = list};
-    return GLK_OK;
-}
+/* A container as it is written down again. */
+typedef struct rewritten {
+    glk_container source;
+    uint32_t gaps[GAPS];
+    bool members; /* some can be written */
+    bool single;  /* ... but not two */
+    bool some;    /* at least one must come */
+} rewritten;
 
 static bool has(const lowering *self, char byte) {
     return self->work->env->has_byte(self->work->env->context, (uint8_t)byte);
 }
 
-static glk_status lower_object(lowering *self, const glk_node *node, uint32_t at,
-                               glk_error *err) {
-    uint32_t gap, required = 0, header[3];
+/* Imports the gaps and sees what can be written with them and with the vocabulary's bytes.  *fails:
+ * nothing, not even a container without members. */
+static glk_status import_gaps(lowering *self, rewritten *to, bool *fails, glk_error *err) {
+    const glk_container *source = &to->source;
+    bool array = (source->flags & GLK_ARRAY) != 0, empty[GAPS];
+    bool paired = source->gaps[GLK_GAP_OPEN] == source->gaps[GLK_GAP_CLOSE];
+    for (uint32_t i = 0; i < GAPS; i++) {
+        GLK_TRY(import_expr(self, source->gaps[i], &to->gaps[i], &empty[i], err));
+    }
+    to->members = !empty[GLK_GAP_OPEN] && !empty[GLK_GAP_CLOSE];
+    if (!array) {
+        to->members = to->members && has(self, ':') && !empty[GLK_GAP_COLON] &&
+                      !empty[GLK_GAP_VALUE];
+    }
+    to->single = !has(self, ',') || empty[GLK_GAP_COMMA] || empty[GLK_GAP_ITEM];
+    *fails = !has(self, array ? '[' : '{') || !has(self, array ? ']' : '}') ||
+             (paired && empty[GLK_GAP_OPEN]);
+    for (uint32_t i = 0; i < GAPS; i++) {
+        bool of_members = i > GLK_GAP_CLOSE || !paired;
+        if (empty[i] || (of_members && !to->members)) {
+            to->gaps[i] = GLK_EXPR_EPSILON; /* never read */
+        }
+    }
+    return GLK_OK;
+}
+
+static glk_status push_words(lowering *self, const uint32_t *words, uint32_t count,
+                             glk_error *err) {
+    if (count == 0) {
+        return GLK_OK;
+    }
+    GLK_TRY(glk_vec_reserve(&self->items, count, err));
+    memcpy(GLK_VEC_U32(&self->items) + self->items.count, words, count * sizeof *words);
+    self->items.count += count;
+    return GLK_OK;
+}
+
+/* A class; its choices go to `choices`.  A key that cannot be spelt leaves it none. */
+static glk_status push_class(lowering *self, const rewritten *to, uint32_t k, glk_error *err) {
+    const glk_container *source = &to->source;
+    uint32_t key = 0, first = self->choices.count / GLK_CHOICE_WORDS;
+    bool empty = false;
+    if ((source->flags & GLK_ARRAY) == 0) {
+        GLK_TRY(import_expr(self, glk_class_key(source, k), &key, &empty, err));
+    }
+    uint32_t count = empty || !to->members ? 0 : glk_class_count(source, k);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t value, choice = glk_class_first(source, k) + i;
+        GLK_TRY(place(self, glk_choice_value(source, choice), &value, err));
+        GLK_TRY(glk_vec_push_u32(&self->choices, value, err));
+        GLK_TRY(glk_vec_push_u32(&self->choices, glk_choice_literals(source, choice), err));
+    }
+    const uint32_t words[] = {key, glk_class_required(source, k), first, count};
+    return push_words(self, words, GLK_CLASS_WORDS, err);
+}
+
+/* The formula, and at most one member or at least one if `to` says so. */
+static glk_status push_formula(lowering *self, const rewritten *to, glk_error *err) {
+    const glk_container *source = &to->source;
+    uint32_t start = self->items.count, nodes = glk_formula_size(source);
+    uint32_t parts[3], count = 0;
+    GLK_TRY(push_words(self, source->formula, source->formula_words, err));
+    if (!to->single && !to->some) {
+        return GLK_OK;
+    }
+    if (nodes > 0) {
+        parts[count++] = nodes - 1;
+    } else {
+        GLK_TRY(glk_vec_push_u32(&self->items, 0, err));
+    }
+    const uint32_t atoms[2][5] = {{GLK_F_ALL_BUT, 1, 1, GLK_EVERY, GLK_PRESENCE},
+                                  {GLK_F_AT_LEAST, 1, 1, GLK_EVERY, GLK_PRESENCE}};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (i == 0 ? to->single : to->some) {
+            parts[count++] = nodes++;
+            GLK_TRY(push_words(self, atoms[i], 5, err));
+        }
+    }
+    const uint32_t both[] = {GLK_F_AND, count};
+    GLK_TRY(push_words(self, both, 2, err));
+    GLK_TRY(push_words(self, parts, count, err));
+    GLK_VEC_U32(&self->items)[start] = nodes + 1;
+    return GLK_OK;
+}
+
+static glk_status fill_container(lowering *self, const rewritten *to, uint32_t at,
+                                 glk_error *err) {
+    const glk_container *source = &to->source;
+    self->choices.count = 0;
+    for (uint32_t k = 0; k < glk_container_classes(source); k++) {
+        GLK_TRY(push_class(self, to, k, err));
+    }
+    uint32_t list, words = self->choices.count;
+    GLK_TRY(push_words(self, GLK_VEC_U32(&self->choices), words, err));
+    uint32_t before = self->items.count;
+    GLK_TRY(push_formula(self, to, err));
+    uint32_t header[GLK_CONTAINER_HEADER] = {source->named,
+                                             source->free,
+                                             source->ordered,
+                                             source->flags,
+                                             words / GLK_CHOICE_WORDS,
+                                             self->items.count - before};
+    memcpy(header + GLK_CONTAINER_HEADER - GAPS, to->gaps, sizeof to->gaps);
+    GLK_TRY(close_items(self, header, GLK_CONTAINER_HEADER, &list, err));
+    *glk_work_at(self->work, at) = (glk_instr){.op = GLK_OP_CONTAINER, .b = list};
+    return GLK_OK;
+}
+
+/* Cutting to the vocabulary made the gaps after "{" and before "}" equal, which would put one into
+ * the container without members: the choice, at `at`, between that one and all others. */
+static glk_status split_container(lowering *self, rewritten *to, uint32_t at, glk_error *err) {
+    glk_instr none = {.op = GLK_OP_JUMP, .a = GLK_CODE_FAIL}, either = {.op = GLK_OP_ALT};
+    uint32_t full, bare;
+    GLK_TRY(glk_work_add(self->work, none, false, &full, err));
+    GLK_TRY(glk_work_add(self->work, none, false, &bare, err));
+    GLK_TRY(glk_work_list2(self->work, full, bare, &either.b, err));
+    *glk_work_at(self->work, at) = either;
+    to->some = true;
+    GLK_TRY(fill_container(self, to, full, err));
+    to->some = to->members = false;
+    for (uint32_t i = 0; i < GAPS; i++) {
+        to->gaps[i] = GLK_EXPR_EPSILON;
+    }
+    return fill_container(self, to, bare, err);
+}
+
+static glk_status lower_container(lowering *self, const glk_node *node, uint32_t at,
+                                  glk_error *err) {
+    rewritten to = {.source = glk_container_view(glk_node_list(self->work->grammar, node->b))};
     bool fails;
-    GLK_TRY(import_expr(self, node->a, &gap, &fails, err));
-    fails = fails || !has(self, '{') || !has(self, '}');
-    if (!fails) {
-        GLK_TRY(collect_members(self, glk_node_list(self->work->grammar, node->b), header,
-                                &required, &fails, err));
-    }
-    if (!has(self, ':')) { /* no member can be written */
-        fails = fails || required > 0;
-        header[0] = header[1] = self->items.count = 0;
-    }
-    bool single = !has(self, ',');
-    if (fails || (single && required > 1)) {
-        self->items.count = 0;
+    GLK_TRY(import_gaps(self, &to, &fails, err));
+    if (fails) {
         make_fail(self, at);
         return GLK_OK;
     }
-    if (single) {
-        return lower_small_object(self, gap, header, required == 0, at, err);
+    bool were_equal = to.source.gaps[GLK_GAP_OPEN] == to.source.gaps[GLK_GAP_CLOSE];
+    if (!were_equal && to.members && to.gaps[GLK_GAP_OPEN] == to.gaps[GLK_GAP_CLOSE]) {
+        return split_container(self, &to, at, err);
     }
-    uint32_t list;
-    GLK_TRY(close_items(self, header, 3, &list, err));
-    *glk_work_at(self->work, at) = (glk_instr){.op = GLK_OP_OBJECT, .a = gap, .b = list};
-    return GLK_OK;
+    return fill_container(self, &to, at, err);
 }
 
 /* ---- the pass ---- */
@@ -392,8 +446,8 @@ static glk_status lower_node(lowering *self, uint32_t id, glk_error *err) {
         return lower_tokens(self, node, at, err);
     case GLK_N_RULE:
         return lower_rule(self, node, at, err);
-    case GLK_N_OBJECT:
-        return lower_object(self, node, at, err);
+    case GLK_N_CONTAINER:
+        return lower_container(self, node, at, err);
     default: /* FAIL and EMPTY are placed from the start */
         assert(false);
         return GLK_OK;
@@ -426,11 +480,13 @@ glk_status glk_pass_lower(glk_work *self, glk_error *err) {
     glk_vec_init(&state.stack, NULL, sizeof(uint32_t));
     glk_vec_init(&state.labels, NULL, sizeof(uint32_t));
     glk_vec_init(&state.dropped, NULL, sizeof(uint32_t));
+    glk_vec_init(&state.choices, NULL, sizeof(uint32_t));
     glk_vec_init(&state.items, NULL, sizeof(uint32_t));
     glk_status status = lower(&state, err);
     glk_vec_free(&state.stack);
     glk_vec_free(&state.labels);
     glk_vec_free(&state.dropped);
+    glk_vec_free(&state.choices);
     glk_vec_free(&state.items);
     return status;
 }
