@@ -64,8 +64,9 @@ class Grammar:
         Args:
             schema: As ``json.load`` gives it.
             limits: Budgets.
-            **options: ``order``, ``whitespace``, ``numbers``, ``formats``, ``on_unsupported``,
-                ``dialect``, ``registry``: see :class:`gramlock.SchemaOptions`.
+            **options: ``order``, ``whitespace``, ``separators``, ``indent``, ``numbers``,
+                ``escapes``, ``formats``, ``on_unsupported``, ``dialect``, ``registry``: see
+                :class:`gramlock.SchemaOptions`.
 
         Raises:
             InvalidSchemaError: It is no JSON Schema.
@@ -82,6 +83,34 @@ class Grammar:
 
         handle, report = compile_schema(schema, SchemaOptions(limits=limits, **options))
         return cls(handle, report, limits)
+
+    @classmethod
+    def from_type(
+        cls, kind: Any, *, closed: bool = True, limits: Limits | None = None, **options: Any
+    ) -> Grammar:
+        """The JSON texts whose values a Python type takes; needs pydantic.
+
+        Args:
+            kind: A pydantic model, dataclass, ``TypedDict``, ``NamedTuple``, ``Enum``,
+                ``Literal``, union, container, plain or ``Annotated`` type; or a function, which
+                stands for an object of its parameters.
+            closed: Objects of declared fields have no others unless the type asks for them
+                (``extra="allow"``, ``**kwargs``).
+            limits: Budgets.
+            **options: As for :meth:`from_json_schema`.
+
+        Raises:
+            GrammarError: The type has no JSON Schema, a function takes parameters by position
+                only, or as :meth:`from_json_schema` raises it.
+            MissingDependencyError: pydantic is not installed.
+            LimitError: A budget was passed.
+
+        >>> Grammar.from_type(dict[str, int]).accepts('{"a": 1}')
+        True
+        """
+        from .types import schema_of
+
+        return cls.from_json_schema(schema_of(kind, closed=closed), limits=limits, **options)
 
     @classmethod
     def from_regex(cls, pattern: str, *, flags: str = "u", limits: Limits | None = None) -> Grammar:
