@@ -62,7 +62,7 @@ class Dog(pydantic.BaseModel):
 
 class Page(pydantic.BaseModel, Generic[Item]):
     items: list[Item]
-    following: Optional[Page[Item]] = pydantic.Field(None, alias="next")
+    following: Page[Item] | None = pydantic.Field(None, alias="next")
 
 
 class Open(pydantic.BaseModel):
@@ -74,12 +74,10 @@ class Numbers(pydantic.RootModel[list[int]]):
     pass
 
 
-Animal = Annotated[Union[Cat, Dog], pydantic.Field(discriminator="kind")]
+Animal = Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]
 
 
-def book(
-    room: int, *, guests: Sequence[str] = (), when: Union[datetime.date, None] = None
-) -> None: ...
+def book(room: int, *, guests: Sequence[str] = (), when: datetime.date | None = None) -> None: ...
 
 
 def with_rest(a: Any, **rest: bool) -> None: ...
