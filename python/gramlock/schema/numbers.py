@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from gramlock.errors import InvalidSchemaError, LimitError
@@ -238,6 +239,27 @@ class NumberSet:
         if step is None:
             return False
         return next(_members(tight), None) is None
+
+    def is_finite(self) -> bool:
+        """Whether there are finitely many members."""
+        if self.lower is None or self.upper is None:
+            return self.is_empty()
+        return self.step is not None or self.lower >= self.upper
+
+    def listed(self, limit: int) -> list[Exact] | None:
+        """All members in order, None if they are more than *limit* or hard to find."""
+        if self.lower is None or self.upper is None:
+            return [] if self.is_empty() else None
+        tight = self.tightened()
+        if tight.lower == tight.upper:
+            return [] if self.is_empty() else [exact(tight.lower)]
+        if self.is_empty():
+            return []
+        step = tight.step
+        if step is None or (self.upper - self.lower) // step > 16 * limit:
+            return None
+        found = list(islice(_members(tight), limit + 1))
+        return found if len(found) <= limit else None
 
     def tightened(self) -> NumberSet:
         """The same set with bounds that are members of its grid, and no idle points."""
