@@ -2,8 +2,10 @@
 
 One small function a keyword: it checks the value, reports what is wrong with its place, turns
 subschemas into nodes, and leaves what the reader needs in the leaf's ``found`` table. A keyword
-that no table of its dialect has is an annotation. Keywords that this version cannot enforce are
-looked at only for uses that say nothing (``uniqueItems: false``, ``not: false`` ...).
+that no table of its dialect has is an annotation.
+
+``dependencies`` is enforced in every dialect: from 2019-09 on it is split in two and no keyword any
+more, but its name stays reserved for schemas that have not been rewritten yet.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def _const(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> No
 def _format(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
     if not isinstance(value, str):
         reader.refuse(leaf, key, "format is a string")
-    elif reader.asserts_format(value):
+    elif reader.asserts_format(leaf, value):
         found[key] = value
 
 
@@ -145,16 +147,17 @@ def _unique_items(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any
     if not isinstance(value, bool):
         reader.refuse(leaf, key, "uniqueItems is true or false")
     elif value:
-        high = leaf.schema.get("maxItems")
-        if not isinstance(high, (int, float)) or high > 1:
-            reader.cannot(leaf, key, ARRAY_TYPE)
+        found[key] = value
 
 
 def _contains(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
-    least = leaf.schema.get("minContains", 1) if leaf.scope.dialect.year >= 2019 else 1
-    if least == 0 and "maxContains" not in leaf.schema:
-        return
-    reader.cannot(leaf, key, ARRAY_TYPE)
+    found[key] = reader.node(value, (leaf.path, key), leaf.scope)
+
+
+def _contained(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
+    """``minContains``, ``maxContains``: they say nothing without ``contains``."""
+    if "contains" in leaf.schema:
+        _count(reader, leaf, found, key, value)
 
 
 # -- objects ----------------------------------------------------------------------------------
@@ -244,38 +247,24 @@ def _ref(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None
         leaf.parts.append(("all", node))
 
 
-def _moving_ref(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
-    """``$dynamicRef``, ``$recursiveRef``: as ``$ref`` where only one target is possible."""
-    if reader.is_static(leaf, key, value):
-        _ref(reader, leaf, found, key, value)
-    else:
-        reader.cannot(leaf, key)
-
-
 def _not(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
     node = reader.node(value, (leaf.path, key), leaf.scope)
     if value is True or value == {}:
         leaf.parts.append(("all", reader.never_at((leaf.path, key))))
-    elif reader.exact:
+    else:
         leaf.parts.append(("all", reader.algebra.negation(node)))
-    elif value is not False:
-        reader.cannot(leaf, key)
 
 
 def _if(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
-    """The values of ``if`` and ``then``, and those of ``else`` that are not in ``if``."""
-    schema, path, algebra = leaf.schema, leaf.path, reader.algebra
+    """``if`` beside ``then`` or ``else``; alone it says nothing."""
+    schema, path = leaf.schema, leaf.path
     if "then" not in schema and "else" not in schema:
         return
-    if not reader.exact:
-        reader.cannot(leaf, key)
-        return
     test = reader.node(value, (path, key), leaf.scope)
-    branches = []
-    for name, case in (("then", test), ("else", algebra.negation(test))):
-        other = reader.node(schema.get(name, True), (path, name), leaf.scope)
-        branches.append(algebra.conjunction((case, other)))
-    reader.later.append(("any", branches))
+    then, other = (
+        reader.node(schema.get(name, True), (path, name), leaf.scope) for name in ("then", "else")
+    )
+    reader.later.append(("if", (test, then, other)))
 
 
 def _property_names(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
@@ -283,8 +272,7 @@ def _property_names(reader: Reader, leaf: Leaf, found: Found, key: str, value: A
 
 
 def _unevaluated(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
-    if value is not True and value != {}:
-        reader.cannot(leaf, key, ARRAY_TYPE if key == "unevaluatedItems" else OBJECT_TYPE)
+    reader.unevaluated(leaf, key, value)
 
 
 def _nothing(reader: Reader, leaf: Leaf, found: Found, key: str, value: Any) -> None:
@@ -316,6 +304,7 @@ _COMMON: dict[str, Handler] = {
     "oneOf": _one_of,
     "not": _not,
     "$ref": _ref,
+    "dependencies": _dependencies,
 }
 _NUMERIC: dict[str, Handler] = {"exclusiveMinimum": _number, "exclusiveMaximum": _number}
 _DRAFT6: dict[str, Handler] = {
@@ -325,14 +314,14 @@ _DRAFT6: dict[str, Handler] = {
     **_NUMERIC,
 }
 _DRAFT7: dict[str, Handler] = {"if": _if, "then": _nothing, "else": _nothing}
-_OLD: dict[str, Handler] = {"dependencies": _dependencies, "additionalItems": _additional_items}
+_OLD: dict[str, Handler] = {"additionalItems": _additional_items}
 _2019: dict[str, Handler] = {
     "dependentRequired": _dependencies,
     "dependentSchemas": _dependencies,
     "unevaluatedItems": _unevaluated,
     "unevaluatedProperties": _unevaluated,
-    "minContains": _nothing,
-    "maxContains": _nothing,
+    "minContains": _contained,
+    "maxContains": _contained,
 }
 
 _BY_YEAR: dict[int, dict[str, Handler]] = {
@@ -345,7 +334,7 @@ _BY_YEAR: dict[int, dict[str, Handler]] = {
         **_DRAFT7,
         **_2019,
         "additionalItems": _additional_items,
-        "$recursiveRef": _moving_ref,
+        "$recursiveRef": _ref,
     },
     2020: {
         **_COMMON,
@@ -353,7 +342,7 @@ _BY_YEAR: dict[int, dict[str, Handler]] = {
         **_DRAFT7,
         **_2019,
         "prefixItems": _prefix_items,
-        "$dynamicRef": _moving_ref,
+        "$dynamicRef": _ref,
     },
 }
 
