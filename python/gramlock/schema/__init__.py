@@ -72,11 +72,11 @@ def _compile(
 
     store = expressions(options.limits)
     algebra = Algebra(store, options.limit("schema_nodes", SCHEMA_NODES))
-    reader = Reader(Loader(schema, options), options, algebra, exact)
+    reader = Reader(Loader(schema, options), options, algebra)
     root = reader.read(schema)
     if reader.invalid:
         raise InvalidSchemaError(_in_order(reader.invalid))
-    _separate_branches(reader, algebra)
+    _separate_branches(reader, algebra, exact)
     emitter = Emitter(GrammarBuilder(store), algebra, options)
     node = emitter.root(root)
     if algebra.invalid:
@@ -96,12 +96,12 @@ def _in_order(places: list[Place]) -> list[Place]:
     return list(dict.fromkeys(places))
 
 
-def _separate_branches(reader: Reader, algebra: Algebra) -> None:
+def _separate_branches(reader: Reader, algebra: Algebra, exact: bool) -> None:
     """``oneOf`` was read as a union: takes out of each branch what others hold as well."""
     changed = []
     for leaf, nodes in reader.one_of:
         pairs = list(_overlaps(leaf, nodes, algebra))
-        if pairs and not reader.exact:
+        if pairs and not exact:
             pointer, where = place_of((leaf.path, "oneOf"))
             first, second = pairs[0]
             message = f"branches {first} and {second} may hold at once{where}"
@@ -115,6 +115,8 @@ def _separate_branches(reader: Reader, algebra: Algebra) -> None:
             nodes[j] = algebra.conjunction((nodes[j], algebra.negation(branches[i])))
     if changed:
         algebra.forget(reader.leaves)
+        for node in reader.derived:
+            node.shape = None
 
 
 def _overlaps(leaf: Node, nodes: list[Node], algebra: Algebra) -> Iterator[tuple[int, int]]:

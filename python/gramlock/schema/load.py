@@ -4,48 +4,37 @@ A *path* is where a schema stands in its document, kept as linked pairs ``(paren
 almost none is ever printed; ``None`` is the root of the caller's document, and ``(uri,)`` the root
 of another one.
 
-A *scope* is what a schema's references are relative to: a dialect and a base URI. Most documents
-hold no identifiers below their root, so their local references are plain JSON pointers, resolved
-here at a fraction of a microsecond. Everything else (embedded resources, anchors, other documents)
-goes through the ``referencing`` library, built on first use. Nothing is ever fetched.
+A *scope* is what a schema's references are relative to: a resource, and the dynamic scope that it
+was reached in, as far as that can matter: for each dynamic anchor the outermost resource that has
+it. So schemas are the same node wherever no dynamic reference tells them apart, and a recursive
+schema meets finitely many scopes.
+
+Most documents hold no identifiers below their root, so their local references are plain JSON
+pointers, resolved here at a fraction of a microsecond. Everything else (embedded resources,
+anchors, other documents) takes an index of identifiers, built on first use. Nothing is ever
+fetched: other documents come from the caller's registry, a mapping or a ``referencing.Registry``,
+and the drafts' own metaschemas are built in.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 from ..errors import LimitError
-from .options import DIALECTS, SchemaOptions
+from . import metaschemas
+from .options import SchemaOptions
+from .resources import RECURSIVE, Dialect, Path, Resource, resources_in
 
 __all__ = ["Dialect", "Loader", "Path", "Scope", "Target", "UnresolvedError", "place_of"]
-
-Path = Any  # None | (uri,) | (Path, token): a recursive type that costs nothing to build
 
 SCHEMA_DEPTH = 256
 SCHEMA_NODES = 20_000
 
+MAX_SCOPES = 1024  # resources times dynamic scopes
 
-class Dialect:
-    """What differs between the drafts.
-
-    Attributes:
-        uri: As in ``$schema``, without a trailing ``#``.
-        year: 4, 6, 7, 2019 or 2020, so that dialects compare in time.
-        ref_hides: Whether ``$ref`` hides its siblings.
-        id_keyword: The keyword that names a resource.
-    """
-
-    __slots__ = ("id_keyword", "ref_hides", "uri", "year")
-
-    def __init__(self, uri: str, year: int) -> None:
-        self.uri, self.year = uri, year
-        self.ref_hides = year <= 7
-        self.id_keyword = "id" if year == 4 else "$id"
-
-
-_YEARS = {"draft4": 4, "draft6": 6, "draft7": 7, "2019-09": 2019, "2020-12": 2020}
-_BY_URI = {uri: Dialect(uri, _YEARS[name]) for name, uri in DIALECTS.items()}
+#: Dynamic anchors by name, each with the outermost resource that has it.
+Dynamic = tuple[tuple[str, Resource], ...]
 
 
 class Scope:
@@ -56,16 +45,23 @@ class Scope:
         document: The resource that a fragment points into.
         root: Path of that resource.
         simple: No identifier below the root: local pointers can be followed directly.
-        resolver: The ``referencing`` resolver, None until it is needed.
+        resource: Its identifiers, None until they are needed.
+        dynamic: The dynamic scope.
     """
 
-    __slots__ = ("dialect", "document", "resolver", "root", "simple")
+    __slots__ = ("dialect", "document", "dynamic", "resource", "root", "simple")
 
     def __init__(
-        self, dialect: Dialect, document: Any, root: Path, simple: bool, resolver: Any = None
+        self,
+        dialect: Dialect,
+        document: Any,
+        root: Path,
+        simple: bool,
+        resource: Resource | None = None,
+        dynamic: Dynamic = (),
     ) -> None:
         self.dialect, self.document, self.root = dialect, document, root
-        self.simple, self.resolver = simple, resolver
+        self.simple, self.resource, self.dynamic = simple, resource, dynamic
 
 
 class Target(NamedTuple):
@@ -148,19 +144,32 @@ def follow(document: Any, root: Path, fragment: str) -> tuple[Any, Path]:
     """
     value, path = document, root
     for token in unquote(fragment).split("/")[1:]:
-        token = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and token in value:
-            value = value[token]
-        elif isinstance(value, list) and token.isdecimal() and int(token) < len(value):
-            value = value[int(token)]
-        else:
-            raise UnresolvedError(f"the reference leads nowhere at {token!r}")
-        path = (path, token)
+        value, path = step(value, path, token)
     return value, path
 
 
+def step(value: Any, path: Path, token: str) -> tuple[Any, Path]:
+    """The member or item of *value* that one token of a JSON pointer means.
+
+    Raises:
+        UnresolvedError: There is none.
+    """
+    token = token.replace("~1", "/").replace("~0", "~")
+    if isinstance(value, dict) and token in value:
+        return value[token], (path, token)
+    if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+        return value[int(token)], (path, token)
+    raise UnresolvedError(f"the reference leads nowhere at {token!r}")
+
+
 class Loader:
-    """The documents of one conversion, and its references."""
+    """The documents of one conversion, and its references.
+
+    Attributes:
+        root: The scope of the caller's document.
+        problems: Dialects that cannot be read and were met: a message, and the path of the
+            schema that names it.
+    """
 
     def __init__(self, schema: Any, options: SchemaOptions) -> None:
         self.options = options
@@ -168,166 +177,241 @@ class Loader:
         self._schema = schema
         self._members = options.limit("schema_nodes", SCHEMA_NODES)
         nested = survey(schema, self._limit, self._members) if isinstance(schema, dict) else False
-        self.unknown_dialect: str | None = None
-        dialect = self.dialect_of(schema, _BY_URI[options.dialect])
+        self._dialects: dict[str, Dialect] = {}
+        self._cache: dict[tuple[int, str, bool], Target] = {}
+        self._by_uri: dict[str, Resource] = {}
+        self._ambiguous: set[str] = set()
+        self._scopes: dict[tuple[int, Dynamic], Scope] = {}
+        self._keys: dict[str, str] | None = None
+        self._registered = False
+        self.problems: list[tuple[str, Path]] = []
+        dialect = self.dialect_of(schema, metaschemas.BY_URI[options.dialect])
         self.root = Scope(dialect, schema, None, not nested)
-        self._cache: dict[tuple[int, str], Target] = {}
-        self._registry: Any = None
-        self._scopes: dict[int, Scope] = {}
-        self._paths: dict[int, Path] = {}
+        if dialect.problem:
+            self.problems.append((dialect.problem, None))
+        if nested or (isinstance(schema, dict) and _declares_dynamic(schema)):
+            self._open()
 
     def dialect_of(self, schema: Any, default: Dialect) -> Dialect:
         """The dialect that *schema* names, or *default*."""
         uri = schema.get("$schema") if isinstance(schema, dict) else None
         if not isinstance(uri, str):
             return default
-        dialect = _BY_URI.get(uri[:-1] if uri.endswith("#") else uri)
+        uri = uri[:-1] if uri.endswith("#") else uri
+        dialect = metaschemas.BY_URI.get(uri) or self._dialects.get(uri)
         if dialect is None:
-            self.unknown_dialect = uri
-            return default
+            unknown = Dialect(uri, default.year, problem=f"the dialect {uri!r} is not known")
+            self._dialects[uri] = unknown  # a metaschema may name itself
+            metaschema = self._given(uri)
+            if metaschema is None:
+                metaschema = metaschemas.document(uri)
+            dialect = unknown
+            if isinstance(metaschema, dict):
+                base = self.dialect_of(metaschema, default)
+                vocabulary = metaschema.get("$vocabulary")
+                dialect = metaschemas.with_vocabulary(uri, base, vocabulary)
+            self._dialects[uri] = dialect
         return dialect
 
     def enter(self, scope: Scope, schema: dict[str, Any], path: Path) -> Scope:
         """The scope inside *schema*, a subschema met in *scope*; a new one if it has an id."""
         if scope.simple:
             return scope
-        name = schema.get(scope.dialect.id_keyword)
-        if not isinstance(name, str) or name.startswith("#") or schema is scope.document:
-            return scope
-        if scope.dialect.ref_hides and "$ref" in schema:
-            return scope
-        known = self._scopes.get(id(schema))
-        if known is not None:
-            return known
-        dialect = self.dialect_of(schema, scope.dialect)
-        resolver = self._resolver(scope).in_subresource(self._resource(schema, dialect))
-        inner = Scope(dialect, schema, path, False, resolver)
-        self._scopes[id(schema)] = inner
-        return inner
+        outer = self._resource_of(scope)
+        resource = outer.nested.get(id(schema))
+        if resource is None:
+            name = schema.get(scope.dialect.id_keyword)
+            if not isinstance(name, str) or name.startswith("#") or schema is scope.document:
+                return scope
+            if scope.dialect.ref_hides and "$ref" in schema:
+                return scope
+            # A reference led to where the dialect has no schemas.
+            dialect = self.dialect_of(schema, scope.dialect)
+            resource = outer.nested[id(schema)] = self._index(schema, outer.uri, path, dialect)
+        return self._scope(resource, scope.dynamic)
 
-    def resolve(self, scope: Scope, reference: str) -> Target:
+    def resolve(self, scope: Scope, reference: str, key: str = "$ref") -> Target:
         """The schema that *reference* means in *scope*.
+
+        Args:
+            scope: Where the reference stands.
+            reference: A URI reference.
+            key: The keyword that it is the value of; those of dynamic references look at the
+                dynamic scope.
 
         Raises:
             UnresolvedError: It is dangling, or its document is not here.
         """
-        key = (id(scope), reference)
-        target = self._cache.get(key)
+        dynamic = key != "$ref"
+        known = (id(scope), reference, dynamic)
+        target = self._cache.get(known)
         if target is None:
-            if scope.simple and (reference == "#" or reference.startswith("#/")):
+            local = reference == "#" or reference.startswith("#/")
+            if scope.simple and local and key != "$recursiveRef":
                 value, path = follow(scope.document, scope.root, reference[1:])
                 target = Target(value, path, scope)
             else:
-                target = self._lookup(scope, reference)
-            self._cache[key] = target
+                target = self._lookup(scope, reference, dynamic)
+            self._cache[known] = target
         return target
 
-    def count(self, keyword: str, value: Any) -> int:
-        """How often *keyword* has *value* in all documents."""
-        found = 0
-        stack: list[Any] = [self._schema, *self.options.registry.values()]
-        seen: set[int] = set()
-        while stack:
-            item = stack.pop()
-            if id(item) in seen:
-                continue
-            seen.add(id(item))
-            item = getattr(item, "contents", item)  # a referencing.Resource
-            if isinstance(item, dict):
-                found += item.get(keyword) == value
-                stack.extend(v for v in item.values() if isinstance(v, (dict, list)))
-            elif isinstance(item, list):
-                stack.extend(v for v in item if isinstance(v, (dict, list)))
-        return found
+    # -- the slow road ------------------------------------------------------------------------
 
-    # The rest is the slow road, through the referencing library.
+    def _lookup(self, scope: Scope, reference: str, dynamic: bool) -> Target:
+        base, _, fragment = reference.partition("#")
+        resource = self._resource_of(scope)
+        if base:
+            try:
+                uri = urljoin(resource.uri, base)
+            except ValueError:
+                message = f"the reference {reference!r} cannot be followed"
+                raise UnresolvedError(message) from None
+            resource = self._at(uri, reference)
+        if fragment and not fragment.startswith("/"):
+            name = unquote(fragment)
+            if dynamic and name in resource.dynamic:
+                resource = dict(scope.dynamic).get(name, resource)
+            found = resource.anchors.get(name) if name else None
+            if found is None:
+                raise UnresolvedError(f"the reference {reference!r} leads nowhere")
+            contents, path = found
+        elif dynamic and not fragment and RECURSIVE in resource.dynamic:
+            resource = dict(scope.dynamic).get(RECURSIVE, resource)
+            contents, path = resource.contents, resource.path
+        else:
+            contents, path, resource = _follow_into(resource, fragment)
+        return Target(contents, path, self._scope(resource, scope.dynamic))
 
-    def _lookup(self, scope: Scope, reference: str) -> Target:
-        from referencing import exceptions
+    def _resource_of(self, scope: Scope) -> Resource:
+        if scope.resource is None:  # only the caller's document starts without
+            self._open()
+        assert scope.resource is not None
+        return scope.resource
 
-        resolver = self._resolver(scope)
-        try:
-            found = resolver.lookup(reference)
-            base = found.resolver.lookup("#").contents
-        except (exceptions.PointerToNowhere, exceptions.NoSuchAnchor, exceptions.InvalidAnchor):
-            raise UnresolvedError(f"the reference {reference!r} leads nowhere") from None
-        except exceptions.Unresolvable:
-            raise UnresolvedError(
-                f"the document of {reference!r} is not in the registry (nothing is fetched)", True
-            ) from None
-        except (ValueError, TypeError, LookupError, AttributeError):
-            raise UnresolvedError(f"the reference {reference!r} cannot be followed") from None
-        contents = found.contents
-        inner = self._scope_at(base, scope, found.resolver)
-        fragment = reference.partition("#")[2]
-        path = self._paths.get(id(contents), (inner.root, "#" + fragment))
-        return Target(contents, path, inner)
+    def _scope(self, resource: Resource, dynamic: Dynamic) -> Scope:
+        """The scope of *resource* when it is entered from *dynamic*."""
+        new = resource.dynamic.difference(name for name, _ in dynamic)
+        if new:
+            entered = [*dynamic, *((name, resource) for name in new)]
+            dynamic = tuple(sorted(entered, key=lambda item: item[0]))
+        key = (id(resource), dynamic)
+        scope = self._scopes.get(key)
+        if scope is None:
+            if len(self._scopes) >= MAX_SCOPES:
+                raise LimitError("dynamic_scopes", len(self._scopes) + 1, MAX_SCOPES)
+            if resource.dialect.problem:
+                self.problems.append((resource.dialect.problem, resource.path))
+            simple = not resource.nested
+            scope = Scope(
+                resource.dialect, resource.contents, resource.path, simple, resource, dynamic
+            )
+            self._scopes[key] = scope
+        return scope
 
-    def _scope_at(self, base: Any, scope: Scope, resolver: Any) -> Scope:
-        if base is self._schema:
-            return self.root
-        inner = self._scopes.get(id(base))
-        if inner is None:
-            dialect = self.dialect_of(base, scope.dialect)
-            inner = Scope(dialect, base, self._paths.get(id(base)), False, resolver)
-            self._scopes[id(base)] = inner
-        return inner
-
-    def _resolver(self, scope: Scope) -> Any:
-        if scope.resolver is None:
-            if self._registry is None:
-                self._open()
-            resource = self._resource(scope.document, scope.dialect)
-            uri = resource.id() or ""
-            scope.resolver = self._registry.resolver(base_uri=uri.rstrip("#"))
-        return scope.resolver
-
-    def _resource(self, contents: Any, dialect: Dialect) -> Any:
-        from referencing.jsonschema import specification_with
-
-        return specification_with(dialect.uri).create_resource(contents)
+    # -- documents ----------------------------------------------------------------------------
 
     def _open(self) -> None:
-        """Collects all documents and the identifiers in them."""
-        from referencing import Registry
+        """Indexes the caller's document."""
+        resource = self._index(self._schema, "", None, self.root.dialect)
+        scope = self.root
+        scope.resource = resource
+        scope.dynamic = tuple((name, resource) for name in sorted(resource.dynamic))
+        self._scopes[id(resource), scope.dynamic] = scope
 
-        given = self.options.registry
-        if isinstance(given, Registry):
-            registry: Any = given
-        else:
-            registry = Registry()
-            for uri, contents in given.items():
-                contents = getattr(contents, "contents", contents)  # a referencing.Resource
-                if isinstance(contents, dict):
-                    survey(contents, self._limit, self._members)
-                self._note(contents, (uri,))
-                dialect = self.dialect_of(contents, self.root.dialect)
-                registry = _crawled(registry, uri, self._resource(contents, dialect))
-        self._note(self._schema, None)
-        self._registry = _crawled(registry, "", self._resource(self._schema, self.root.dialect))
-
-    def _note(self, document: Any, root: Path) -> None:
-        """Remembers the path of everything in *document*."""
-        stack = [(document, root)]
-        while stack:
-            value, path = stack.pop()
-            if id(value) in self._paths:
+    def _index(self, contents: Any, uri: str, path: Path, dialect: Dialect) -> Resource:
+        """Notes the identifiers of a document; the resource that it is."""
+        if contents is not self._schema and isinstance(contents, dict):
+            survey(contents, self._limit, self._members)
+        first: Resource | None = None
+        for resource in resources_in(contents, uri, path, dialect, self.dialect_of):
+            if first is None:
+                first = resource  # its own URI is known once the iteration goes on
                 continue
-            if isinstance(value, dict):
-                self._paths[id(value)] = path
-                stack.extend((v, (path, k)) for k, v in value.items())
-            elif isinstance(value, list):
-                self._paths[id(value)] = path
-                stack.extend((v, (path, i)) for i, v in enumerate(value))
+            self._enlist(resource.uri, resource)
+        assert first is not None
+        self._enlist(first.uri, first)
+        return first
+
+    def _enlist(self, uri: str, resource: Resource) -> None:
+        known = self._by_uri.setdefault(uri, resource)
+        if known.contents is not resource.contents and known.contents != resource.contents:
+            self._ambiguous.add(uri)
+
+    def _at(self, uri: str, reference: str) -> Resource:
+        """The resource at *uri*.
+
+        Raises:
+            UnresolvedError: There is none, or more than one.
+        """
+        found = self._by_uri.get(uri)
+        if found is None:
+            contents = self._given(uri)
+            if contents is not None:
+                found = self._add(uri, contents)
+        if found is None and not self._registered:
+            self._registered = True
+            for each in self._registry_keys():
+                if each not in self._by_uri:
+                    self._add(each, self._given(each))
+            found = self._by_uri.get(uri)
+        if found is None:
+            contents = metaschemas.document(uri)
+            if contents is not None:
+                found = self._add(uri, contents)
+        if found is None:
+            raise UnresolvedError(
+                f"the document of {reference!r} is not in the registry (nothing is fetched)", True
+            )
+        if uri in self._ambiguous:
+            raise UnresolvedError(f"more than one schema has the identifier {uri!r}")
+        return found
+
+    def _add(self, uri: str, contents: Any) -> Resource:
+        """Indexes another document, which can then be found under *uri*, too."""
+        dialect = self.dialect_of(contents, self.root.dialect)
+        return self._by_uri.setdefault(uri, self._index(contents, uri, (uri,), dialect))
+
+    def _registry_keys(self) -> dict[str, str]:
+        """The registry's URIs without empty fragments, and as they stand there."""
+        if self._keys is None:
+            self._keys = {
+                (uri[:-1] if uri.endswith("#") else uri): uri for uri in self.options.registry
+            }
+        return self._keys
+
+    def _given(self, uri: str) -> Any:
+        """The document that the caller's registry has for *uri*, or None."""
+        registry = self.options.registry
+        key = self._registry_keys().get(uri)
+        if key is not None:
+            return _contents(registry[key])
+        retrieve = getattr(registry, "get_or_retrieve", None)  # a referencing.Registry
+        if retrieve is None:
+            return None
+        try:
+            return _contents(retrieve(uri).value)
+        except LookupError:
+            return None
 
 
-def _crawled(registry: Any, uri: str, resource: Any) -> Any:
-    """*registry* with a document and its identifiers; those of a malformed one are not found.
+def _contents(document: Any) -> Any:
+    """The schema in a ``referencing.Resource``, or the document itself."""
+    return getattr(document, "contents", document)
 
-    What is malformed about it the checks of the keywords will say, if it is ever used.
+
+def _declares_dynamic(schema: dict[str, Any]) -> bool:
+    """Whether the root itself is where dynamic references may lead."""
+    return "$dynamicAnchor" in schema or "$recursiveAnchor" in schema
+
+
+def _follow_into(resource: Resource, fragment: str) -> tuple[Any, Path, Resource]:
+    """The value at a JSON pointer, and the resource that it lies in.
+
+    Raises:
+        UnresolvedError: Nothing is there.
     """
-    registry = registry.crawl()
-    try:
-        return registry.with_resource(uri, resource).crawl()
-    except Exception:
-        return registry
+    value, path = resource.contents, resource.path
+    for token in unquote(fragment).split("/")[1:]:
+        value, path = step(value, path, token)
+        resource = resource.nested.get(id(value), resource)
+    return value, path, resource

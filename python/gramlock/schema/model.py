@@ -12,13 +12,12 @@ Cost: a few microseconds for each schema; several thousand schemas for a large d
 
 from __future__ import annotations
 
-from itertools import combinations
-from math import comb
 from typing import Any
 
 from ..errors import GrammarSyntaxError, Place
 from ..syntax import regex
 from . import algebra as sets
+from . import arrays, objects, unevaluated
 from .algebra import Algebra, Leaf, Node, Shape
 from .arrays import ArraySet
 from .formats import FORMATS
@@ -37,18 +36,15 @@ from .keywords import (
 )
 from .load import Loader, Path, Scope, UnresolvedError, place_of
 from .numbers import NumberSet, exact
-from .objects import ObjectSet, Region, find, split
+from .objects import ObjectSet
 from .options import SchemaOptions
 from .strings import StringSet
 
 __all__ = ["Reader"]
 
-MAX_CHOICES = 64  # ways to choose members for minProperties and maxProperties
-
 _DECLARING = frozenset("properties required patternProperties enum const".split())
 _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _TEXTUAL = ("minLength", "maxLength", "pattern", "format")
-_LISTED = ("prefix", "rest", "minItems", "maxItems")
 _KEYED = (
     "properties",
     "required",
@@ -68,17 +64,17 @@ class Reader:
         unsupported: What cannot be enforced; with ``on_unsupported="relax"`` it was left out.
         one_of: Schemas with ``oneOf`` and its branches, read as a union; whoever uses the result
             checks that they exclude each other.
-        exact: Whether complements may be taken; of sets that are too large they would be too small.
+        derived: Sets that are worked out from other schemas.
         later: Parts of the schema being read that come after all others, since they only choose
             between members that are declared elsewhere.
+        last: Parts that come after those, since they are about what all others say.
     """
 
-    def __init__(
-        self, loader: Loader, options: SchemaOptions, algebra: Algebra, exact: bool = True
-    ) -> None:
+    def __init__(self, loader: Loader, options: SchemaOptions, algebra: Algebra) -> None:
         self.loader, self.options, self.algebra = loader, options, algebra
-        self.exact = exact
         self.later: list[tuple[str, Any]] = []
+        self.last: list[tuple[str, Any]] = []
+        self.derived: list[Node] = []
         self.leaves: list[Leaf] = []
         self.invalid: list[Place] = []
         self.unsupported: list[Place] = []
@@ -86,16 +82,13 @@ class Reader:
         self._known: dict[tuple[int, int], Leaf] = {}
         self._queue: list[Leaf] = []
         self._pattern_sets: dict[str, StringSet] = {}
+        self._pattern_problems: dict[str, tuple[bool, str] | None] = {}
 
     # -- reading ------------------------------------------------------------------------------
 
     def read(self, schema: Any) -> Node:
         """The node of the document's root; afterwards every schema it reaches has been read."""
-        scope = self.loader.root
-        root = self.node(schema, None, scope)
-        if self.loader.unknown_dialect is not None:
-            self.loader.unknown_dialect, uri = None, self.loader.unknown_dialect
-            self.unsupported.append(Place(f"the dialect {uri!r} is not known", "/$schema"))
+        root = self.node(schema, None, self.loader.root)
         queue, leaves = self._queue, self.leaves
         while queue:
             batch, self._queue = queue, []
@@ -103,6 +96,8 @@ class Reader:
                 self._read(leaf)
             leaves.extend(batch)
             queue = self._queue
+        for message, path in self.loader.problems:
+            self._note(self.unsupported, (path, "$schema"), message)
         return root
 
     def node(self, schema: Any, path: Path, scope: Scope) -> Node:
@@ -113,6 +108,9 @@ class Reader:
             key = (id(schema), id(scope))
             leaf = self._known.get(key)
             if leaf is None:
+                hidden = scope.dialect.annotations
+                if hidden:
+                    schema = {name: v for name, v in schema.items() if name not in hidden}
                 leaf = self._known[key] = Leaf(schema, path, scope)
                 self._queue.append(leaf)
             return leaf
@@ -128,9 +126,12 @@ class Reader:
         return self.algebra.never_at(path)
 
     def target(self, leaf: Leaf, key: str, reference: str) -> Node | None:
-        """The node of a reference; None if there is none (which has been noted)."""
+        """The node that the keyword *key* refers to; None if there is none (which has been noted).
+
+        ``$dynamicRef`` and ``$recursiveRef`` look at how *leaf* was reached.
+        """
         try:
-            target = self.loader.resolve(leaf.scope, reference)
+            target = self.loader.resolve(leaf.scope, reference, key)
         except UnresolvedError as error:
             if error.missing:
                 self.cannot(leaf, key, note=str(error))
@@ -152,42 +153,62 @@ class Reader:
         """Objects with a member *name* are in *wanted*."""
         if wanted.always or not _type_bits(leaf.schema) & OBJECT_TYPE:
             return
-        if not self.exact:
-            self.cannot(leaf, key, OBJECT_TYPE)
-            return
         absent = _of_objects(ObjectSet({name: (self.algebra.never, None)}, sets.OPEN))
-        present = self.algebra.both(self.holding(leaf, [name]), wanted)
-        self.later.append(("any", [Node(leaf.path, absent), present]))
+        self.later.append(("either", [Node(leaf.path, absent), wanted]))
 
-    def is_static(self, leaf: Leaf, key: str, reference: Any) -> bool:
-        """Whether a dynamic reference has one target, whatever the way to it."""
-        if key == "$recursiveRef":
-            return self.loader.count("$recursiveAnchor", True) == 0
-        if not isinstance(reference, str):
-            return True
-        fragment = reference.partition("#")[2]
-        return fragment.startswith("/") or self.loader.count("$dynamicAnchor", fragment) <= 1
+    def unevaluated(self, leaf: Leaf, key: str, value: Any) -> None:
+        """Members (items) of *leaf* that nothing else evaluates are in the schema *value*."""
+        rest = self.node(value, (leaf.path, key), leaf.scope)
+        concerned = OBJECT_TYPE if key == "unevaluatedProperties" else ARRAY_TYPE
+        if rest.always or value == {} or not _type_bits(leaf.schema) & concerned:
+            return
+        read = unevaluated.properties if concerned == OBJECT_TYPE else unevaluated.items
+        node = read(self, leaf, rest)
+        self.derived.append(node)
+        self.last.append(("all", node))
 
-    def asserts_format(self, name: str) -> bool:
-        """Whether the format *name* is enforced."""
-        return self.options.formats == "assert" and name in FORMATS
+    def asserts_format(self, leaf: Leaf, name: str) -> bool:
+        """Whether the format *name* is enforced in *leaf*."""
+        asserts = self.options.formats == "assert" or leaf.scope.dialect.asserts_formats
+        return asserts and name in FORMATS
 
     def check_pattern(self, leaf: Leaf, path: Path, pattern: str) -> bool:
         """Whether *pattern* is a regular expression that can be enforced; notes it if not."""
+        problem = self._pattern_problem(pattern)
+        if problem is not None:
+            self._note(self.invalid if problem[0] else self.unsupported, path, problem[1])
+        return problem is None
+
+    def is_pattern(self, pattern: str) -> bool:
+        """Whether *pattern* is a regular expression that can be enforced."""
+        return self._pattern_problem(pattern) is None
+
+    def pattern_set(self, pattern: str) -> StringSet:
+        """The strings that match *pattern*, as one object for each pattern."""
+        names = self._pattern_sets.get(pattern)
+        if names is None:
+            names = self._pattern_sets[pattern] = StringSet(patterns=(pattern,))
+        return names
+
+    def _pattern_problem(self, pattern: str) -> tuple[bool, str] | None:
+        """What is wrong with *pattern*, and whether it is no regular expression at all."""
+        if pattern not in self._pattern_problems:
+            self._pattern_problems[pattern] = self._judge(pattern)
+        return self._pattern_problems[pattern]
+
+    def _judge(self, pattern: str) -> tuple[bool, str] | None:
         try:
             tree = regex.parse(pattern)
         except GrammarSyntaxError as error:
             reasons = "; ".join(place.message for place in error.places)
-            known = self.unsupported if "back-reference" in reasons else self.invalid
-            self._note(known, path, f"not a regular expression: {reasons}")
-            return False
+            invalid = "back-reference" not in reasons
+            return invalid, f"not a regular expression: {reasons}"
         try:
             tree.search(self.algebra.expressions, "json")
         except GrammarSyntaxError as error:
             reasons = "; ".join(place.message for place in error.places)
-            self._note(self.unsupported, path, f"the pattern is not supported: {reasons}")
-            return False
-        return True
+            return False, f"the pattern is not supported: {reasons}"
+        return None
 
     # -- remarks ------------------------------------------------------------------------------
 
@@ -227,9 +248,9 @@ class Reader:
                 leaf.shape = shape
             at = own_at if own_at >= 0 else len(leaf.parts)
             leaf.parts.insert(at, ("own", shape))
-        if self.later:
-            leaf.parts += self.later
-            leaf.shape, self.later = None, []
+        if self.later or self.last:
+            leaf.parts += self.later + self.last
+            leaf.shape, self.later, self.last = None, [], []
         if not leaf.parts:
             leaf.shape, leaf.alias = sets.FULL, sets.ANYTHING
 
@@ -305,116 +326,14 @@ class Reader:
         return (sets.STRINGS,) if strings == sets.STRINGS else (strings,)
 
     def _arrays(self, leaf: Leaf, found: Found) -> tuple[ArraySet, ...]:
-        if not any(key in found for key in _LISTED):
+        if not any(key in found for key in arrays.KEYS):
             return (sets.ARRAYS,)
-        prefix, rest = found.get("prefix", ()), found.get("rest", sets.ANYTHING)
-        low, high = found.get("minItems", 0), found.get("maxItems")
-        array = ArraySet(prefix, rest, low, high)
-        if array.is_void():
-            self.algebra.conflict((leaf.path, "minItems"), f"at least {low} items")
-            which = "maxItems" if high is not None and high < low else "items"
-            self.algebra.conflict((leaf.path, which), f"at most {array.high} items")
-            return ()
-        return (array,)
-
-    # -- objects ------------------------------------------------------------------------------
+        return arrays.from_keywords(leaf, found, self.algebra)
 
     def _objects(self, leaf: Leaf, found: Found) -> tuple[ObjectSet, ...]:
         if not any(key in found for key in _KEYED):
             return (sets.OBJECTS,)
-        patterns = found.get("patternProperties") or {}
-        regions = self._regions(patterns, found.get("additionalProperties", sets.ANYTHING))
-        members: dict[str, tuple[Node, Node | None]] = {}
-        required = dict.fromkeys(found.get("required", ()))
-        for name, node in found.get("properties", {}).items():
-            if patterns:
-                node = self.algebra.conjunction([node, *self._matching(patterns, name)])
-            members[name] = (node, leaf if name in required else None)
-        for name in required:
-            if name not in members:
-                node = find(regions, name, self.algebra)
-                members[name] = (node, leaf)
-            if members[name][0].never:
-                node = members[name][0]
-                if node.path is None:
-                    node = found.get("additionalProperties", node)
-                self.algebra.report_forbidden(name, leaf, node)
-                return ()
-        return self._counted(leaf, found, ObjectSet(members, regions))
-
-    def _regions(self, patterns: dict[str, Node], rest: Node) -> tuple[Region, ...]:
-        if not patterns:
-            if rest.always:
-                return sets.OPEN
-            return () if rest.never else (Region((), (), rest),)
-        regions: tuple[Region, ...] = (Region((), (), rest),)
-        for pattern, node in patterns.items():
-            names = self._pattern_set(pattern)
-            regions = split(regions, names, node, self.algebra, True)
-        return tuple(region for region in regions if not region.node.never)
-
-    def _pattern_set(self, pattern: str) -> StringSet:
-        names = self._pattern_sets.get(pattern)
-        if names is None:
-            names = self._pattern_sets[pattern] = StringSet(patterns=(pattern,))
-        return names
-
-    def _matching(self, patterns: dict[str, Node], name: str) -> list[Node]:
-        expressions = self.algebra.expressions
-        return [
-            node
-            for pattern, node in patterns.items()
-            if self._pattern_set(pattern).contains(name, expressions)
-        ]
-
-    def _counted(self, leaf: Leaf, found: Found, objects: ObjectSet) -> tuple[ObjectSet, ...]:
-        """Member counts, where the names are few enough to choose among them."""
-        low, high = found.get("minProperties", 0), found.get("maxProperties")
-        least = len(objects.needed())
-        if high is not None and max(low, least) > high:
-            self.algebra.conflict((leaf.path, "maxProperties"), f"at most {high} members")
-            which = "minProperties" if low > high else "required"
-            self.algebra.conflict((leaf.path, which), f"at least {max(low, least)} members")
-            return ()
-        found_sets = [objects]
-        if high is not None and (objects.regions or _possible(objects) > high):
-            found_sets = self._at_most(leaf, objects, high - least)
-        if low <= least:
-            return tuple(found_sets)
-        return tuple(one for each in found_sets for one in self._at_least(leaf, each, low - least))
-
-    def _at_most(self, leaf: Leaf, objects: ObjectSet, spare: int) -> list[ObjectSet]:
-        """*objects* with at most *spare* members that are not required."""
-        optional = _optional(objects)
-        if spare and (objects.regions or comb(len(optional), spare) > MAX_CHOICES):
-            self.cannot(leaf, "maxProperties", OBJECT_TYPE)
-            return [objects]
-        kept = combinations(optional, min(spare, len(optional)))
-        return [
-            ObjectSet({n: m for n, m in objects.members.items() if m[1] or n in names}, ())
-            for names in map(frozenset, kept)
-        ]
-
-    def _at_least(self, leaf: Leaf, objects: ObjectSet, more: int) -> list[ObjectSet]:
-        """*objects* with at least *more* members that are not required."""
-        optional = _optional(objects)
-        if objects.regions or comb(len(optional), more) > MAX_CHOICES:
-            self.cannot(leaf, "minProperties", OBJECT_TYPE)
-            return [objects]
-        if more > len(optional):
-            self.algebra.conflict((leaf.path, "minProperties"), f"{more} more members")
-        return [
-            ObjectSet(
-                {n: (m[0], leaf if n in names else m[1]) for n, m in objects.members.items()}, ()
-            )
-            for names in map(frozenset, combinations(optional, more))
-        ]
-
-
-def _optional(objects: ObjectSet) -> list[str]:
-    """Names that may be absent or present."""
-    members = objects.members.items()
-    return [name for name, (node, required) in members if required is None and not node.never]
+        return objects.from_keywords(self, leaf, found)
 
 
 def _hint(value: Any) -> str:
@@ -424,10 +343,6 @@ def _hint(value: Any) -> str:
     if hasattr(value, "model_json_schema"):
         return "; a pydantic model gives one by model_json_schema()"
     return ""
-
-
-def _possible(objects: ObjectSet) -> int:
-    return sum(not node.never for node, _ in objects.members.values())
 
 
 def _of_objects(objects: ObjectSet) -> Shape:
