@@ -95,6 +95,11 @@ class ArraySet:
         """Whether no length is left."""
         return self.high is not None and self.low > self.high
 
+    @property
+    def counted_low(self) -> int:
+        """The least number of items that the counts alone ask for."""
+        return max((each.start + each.low for each in self.counts if each.low), default=0)
+
     def item(self, index: int) -> Node:
         """The node of the item at *index*."""
         return self.prefix[index] if index < len(self.prefix) else self.rest
@@ -258,7 +263,7 @@ def complement(array: ArraySet, algebra: Algebra) -> list[ArraySet]:
             too many kinds.
     """
     found = []
-    if array.low > max((each.start + each.low for each in array.counts), default=0):
+    if array.low > array.counted_low:
         found.append(ArraySet((), ANYTHING, 0, array.low - 1))
     if array.high is not None:
         found.append(ArraySet((), ANYTHING, array.high + 1, None))

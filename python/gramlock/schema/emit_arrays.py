@@ -254,7 +254,7 @@ class _Conditional:
     def _formula(self, classes: list[list[_Choice]], has_rest: bool) -> list[Any] | None:
         """All conditions; None if one of them cannot hold."""
         found: list[Any] = []
-        if self.low:
+        if self.low > self.array.counted_low:
             found.append(("at_least", self.low, [(None, None)]))
         if self.high is not None and has_rest:
             found.append(("all_but", self.high, [(None, None)]))

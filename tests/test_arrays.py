@@ -1,0 +1,152 @@
+"""Sets of arrays: their operations against a plain reading of the conditions, on short arrays."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from gramlock._core import Expressions
+from gramlock.schema import arrays
+from gramlock.schema.algebra import ALL_FLAGS, FALSE, NULL, TRUE, Algebra, Node, Shape
+from gramlock.schema.arrays import ArraySet, Contains
+from gramlock.schema.cardinality import identity, is_endless, is_extensible, values_of
+from gramlock.schema.nodes import ANYTHING, InexpressibleError
+from gramlock.schema.numbers import NumberSet
+from gramlock.schema.strings import StringSet
+
+VALUES = [None, True, 1, 2, "a"]
+ARRAYS = [list(items) for size in range(5) for items in itertools.product(VALUES, repeat=size)]
+
+
+class World:
+    """An algebra and some nodes whose members among `VALUES` are known."""
+
+    def __init__(self) -> None:
+        self.algebra = Algebra(Expressions(), 10_000)
+        self.held: dict[Node, list[Any]] = {ANYTHING: VALUES, self.algebra.never: []}
+        self._add(Shape(NULL, (), (), (), ()), None)
+        self._add(Shape(NULL | TRUE | FALSE, (), (), (), ()), None, True)
+        self._add(Shape(0, (NumberSet(),), (), (), ()), 1, 2)
+        self._add(Shape(0, (NumberSet(lower=2),), (StringSet(),), (), ()), 2, "a")
+        self._add(Shape(ALL_FLAGS, (NumberSet.point(1),), (), (), ()), None, True, 1)
+        self._add(Shape(0, (NumberSet.point(1), NumberSet.point(2)), (), (), ()), 1, 2)
+        self._add(Shape(0, (), (StringSet(values=("a", "b")),), (), ()), "a")
+
+    def _add(self, shape: Shape, *values: Any) -> None:
+        self.held[Node(None, shape)] = list(values)
+
+    def holds(self, node: Node, value: Any) -> bool:
+        return any(identity(value) == identity(member) for member in self.held[node])
+
+    def some_set(self, rng: random.Random) -> tuple[tuple[Any, ...], ArraySet]:
+        """The arguments of a set, and the set."""
+        nodes = list(self.held)
+        counts = [
+            Contains(
+                rng.choice(nodes), rng.randrange(3), rng.choice([None, 0, 1, 2]), rng.randrange(3)
+            )
+            for _ in range(rng.choice([0, 0, 1, 1, 2]))
+        ]
+        made = (
+            tuple(rng.choice(nodes) for _ in range(rng.choice([0, 0, 1, 2]))),
+            rng.choice([ANYTHING, ANYTHING, *nodes]),
+            rng.choice([0, 0, 1, 2]),
+            rng.choice([None, None, 1, 2, 3]),
+            counts,
+            rng.random() < 0.3,
+        )
+        return made, ArraySet(*made)
+
+    def expected(self, made: tuple[Any, ...], value: list[Any]) -> bool:
+        prefix, rest, low, high, counts, unique = made
+        if len(value) < low or (high is not None and len(value) > high):
+            return False
+        nodes = [*prefix, *[rest] * len(value)]
+        if not all(self.holds(node, item) for node, item in zip(nodes, value, strict=False)):
+            return False
+        for node, least, most, start in counts:
+            count = sum(self.holds(node, item) for item in value[start:])
+            if count < least or (most is not None and count > most):
+                return False
+        return not unique or all(
+            identity(one) != identity(other) for one, other in itertools.combinations(value, 2)
+        )
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sets_hold_what_their_conditions_say(world: World, seed: int) -> None:
+    rng = random.Random(seed)
+    made, array = world.some_set(rng)
+    other_made, other = world.some_set(rng)
+    both = arrays.intersect(array, other, world.algebra)
+    apart = arrays.disjoint(array, other, world.algebra, 4)
+    for value in ARRAYS:
+        member = world.expected(made, value)
+        assert (not array.is_void() and array.contains(value, world.algebra)) == member, value
+        shared = member and world.expected(other_made, value)
+        assert (both is not None and both.contains(value, world.algebra)) == shared, value
+        assert not (apart and shared)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_array_is_in_a_set_or_in_its_complement(world: World, seed: int) -> None:
+    made, array = world.some_set(random.Random(seed))
+    if array.is_void():
+        return
+    try:
+        outside = arrays.complement(array, world.algebra)
+    except InexpressibleError:
+        assert array.unique
+        return
+    for value in ARRAYS:
+        found = [part for part in outside if part.contains(value, world.algebra)]
+        assert bool(found) != world.expected(made, value), (made, value, found)
+
+
+def test_conditions_on_all_or_no_items_become_sets_of_items(world: World) -> None:
+    node = next(node for node, held in world.held.items() if held == [1, 2])
+    none = Contains(node, 0, 0, 1)
+    everything = Contains(node, 2, None, 1)
+    for condition, high in ((none, None), (everything, 3)):
+        array = ArraySet((), ANYTHING, 0, high, [condition])
+        assert array.counts
+        absorbed = arrays.intersect(array, ArraySet((), ANYTHING, 0, None), world.algebra)
+        assert absorbed is not None
+        assert absorbed.counts == ()
+        assert len(absorbed.prefix) == 1 if high is None else 3
+
+
+def test_how_many_values_a_set_has(world: World) -> None:
+    for node, held in world.held.items():
+        listed = values_of(node, world.algebra)
+        if listed is not None:
+            kept = [value for value in listed if world.holds(ANYTHING, value)]
+            assert sorted(map(repr, kept)) == sorted(map(repr, held))
+            assert not is_endless(node, world.algebra)
+    strings = Node(None, Shape(0, (), (StringSet(min_length=2),), (), ()))
+    assert is_extensible(strings, world.algebra)
+    assert is_endless(strings, world.algebra)
+    assert not is_extensible(ANYTHING, world.algebra)
+    assert is_endless(ANYTHING, world.algebra)
+    bounded = Node(None, Shape(0, (NumberSet(True, 0, 9),), (), (), ()))
+    assert values_of(bounded, world.algebra) == list(range(10))
+    assert not is_endless(bounded, world.algebra)
+    between = Node(None, Shape(0, (NumberSet(False, 0, 9),), (), (), ()))
+    assert values_of(between, world.algebra) is None
+    assert is_endless(between, world.algebra)
+
+
+def test_equal_values_have_one_identity() -> None:
+    assert identity(1) == identity(1.0) != identity(True)
+    assert identity([1, {"a": 2.0, "b": None}]) == identity([1.0, {"b": None, "a": 2}])
+    assert identity("1") != identity(1)
+    assert identity([]) != identity({})
+    assert identity(0) == identity(-0.0) != identity(False)
