@@ -76,8 +76,8 @@ glk_status glk_formula_settle(const glk_container *self, uint32_t *residual, glk
             residual[id] = GLK_F_MOOT;
         } else if (residual[id] == 0) {
             (void)glk_formula_read(self->formula + starts.words[id], &node);
-            for (uint32_t i = 0; i < node.count; i++) {
-                wanted.words[node.items[i]] = 1;
+            for (uint32_t i = 0; node.kind >= GLK_F_AND && i < node.count; i++) {
+                wanted.words[node.items[i]] = 1; /* an ALL_BUT may be down to 0 as well */
             }
         }
     }
