@@ -10,8 +10,10 @@ many. Union joins the alternatives of each type, intersection pairs them off, un
 Only in-place applicators (``allOf``, ``anyOf``, ``$ref`` ...) are expanded together; a schema that
 meets itself on that road says nothing about any value, and is refused by pointer.
 
+Complements are exact: De Morgan over the parts of a schema, then type by type. Where the normal
+form has no word for one (see :class:`.nodes.InexpressibleError`) the place is noted.
+
 Who calls what: the reader (model.py) makes leaves; the emitter expands each reached node once.
-Nodes have identity, so tables of nodes cost one pointer hash.
 """
 
 from __future__ import annotations
@@ -24,15 +26,40 @@ from ..errors import InvalidSchemaError, LimitError, Place
 from . import arrays, complement, objects
 from .arrays import ArraySet
 from .load import Path, place_of
+from .nodes import (
+    ANYTHING,
+    Conjunction,
+    Derived,
+    InexpressibleError,
+    Leaf,
+    Negation,
+    Never,
+    Node,
+    Shape,
+    Union,
+)
 from .numbers import NumberSet
-from .objects import ObjectSet, Region
+from .objects import OBJECTS, OPEN, ObjectSet, Region
 from .strings import StringSet
 
 if TYPE_CHECKING:
     from .._core import Expressions
-    from .load import Scope
 
-__all__ = ["ALL_FLAGS", "FALSE", "NULL", "TRUE", "Algebra", "Leaf", "Node", "Shape", "kind_of"]
+__all__ = [
+    "ALL_FLAGS",
+    "ANYTHING",
+    "FALSE",
+    "NULL",
+    "OBJECTS",
+    "OPEN",
+    "TRUE",
+    "Algebra",
+    "Derived",
+    "Leaf",
+    "Node",
+    "Shape",
+    "kind_of",
+]
 
 NULL, TRUE, FALSE = 1, 2, 4
 ALL_FLAGS = NULL | TRUE | FALSE
@@ -46,115 +73,10 @@ MAX_CONFLICTS = 64
 Part = TypeVar("Part")
 
 
-class Shape:
-    """A set of values by type.
-
-    Attributes:
-        flags: Which of ``null``, ``true`` and ``false`` are in it.
-        numbers, strings, arrays, objects: The union of these sets.
-    """
-
-    __slots__ = ("arrays", "flags", "numbers", "objects", "strings")
-
-    def __init__(
-        self,
-        flags: int,
-        numbers: tuple[NumberSet, ...],
-        strings: tuple[StringSet, ...],
-        arrays: tuple[ArraySet, ...],
-        objects: tuple[ObjectSet, ...],
-    ) -> None:
-        self.flags, self.numbers, self.strings = flags, numbers, strings
-        self.arrays, self.objects = arrays, objects
-
-    def is_void(self) -> bool:
-        """Whether no alternative of any type is left."""
-        return not (self.flags or self.numbers or self.strings or self.arrays or self.objects)
-
-
-class Node:
-    """A set of JSON values.
-
-    Attributes:
-        never: Certainly nothing is in it.
-        always: Certainly everything is in it.
-        path: Where the schema stands that it comes from.
-        shape: Its normal form, once asked for.
-        alias: The node that it is equal to, once known.
-        emitted: Its grammar node, -1 before.
-        rule: A grammar rule that stands for it, -1 if none was needed.
-    """
-
-    __slots__ = ("alias", "busy", "emitted", "path", "rule", "shape")
-    never = False
-    always = False
-
-    def __init__(self, path: Path, shape: Shape | None = None) -> None:
-        self.path, self.shape = path, shape
-        self.alias: Node | None = None
-        self.emitted = self.rule = -1
-        self.busy = False
-
-
-class Anything(Node):
-    """Every value."""
-
-    __slots__ = ()
-    always = True
-
-
-class Never(Node):
-    """No value; *path* is the ``false`` that says so."""
-
-    __slots__ = ()
-    never = True
-
-
-class Negation(Node):
-    """The values that are not in *inner*."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, inner: Node) -> None:
-        super().__init__(inner.path)
-        self.inner = inner
-
-
-class Leaf(Node):
-    """One schema.
-
-    Attributes:
-        schema: The object that it was read from.
-        scope: What its references are relative to.
-        parts: What it says, in the order of its keywords: ``("own", shape)``, ``("all", node)``,
-            ``("any", nodes)``, ``("names", node)``.
-    """
-
-    __slots__ = ("parts", "schema", "scope")
-
-    def __init__(self, schema: dict[str, Any], path: Path, scope: Scope) -> None:
-        super().__init__(path)
-        self.schema, self.scope = schema, scope
-        self.parts: list[tuple[str, Any]] = []
-
-
-class Conjunction(Node):
-    """The values in all of *members*, none of which is a conjunction."""
-
-    __slots__ = ("members",)
-
-    def __init__(self, members: tuple[Node, ...]) -> None:
-        super().__init__(members[0].path)
-        self.members = members
-
-
 NUMBERS = NumberSet()
 INTEGERS = NumberSet(integer_only=True)
 STRINGS = StringSet()
-ANYTHING = Anything(None)
 ARRAYS = ArraySet((), ANYTHING, 0, None)
-OPEN = (Region((), (), ANYTHING),)
-OBJECTS = ObjectSet({}, OPEN)
 FULL = Shape(ALL_FLAGS, (NUMBERS,), (STRINGS,), (ARRAYS,), (OBJECTS,))
 VOID = Shape(0, (), (), (), ())
 ANYTHING.shape = FULL
@@ -199,6 +121,7 @@ class Algebra:
         self.unsupported: list[Place] = []
         self._conjunctions: dict[tuple[Node, ...], Node] = {}
         self._negations: dict[Node, Node] = {}
+        self._unions: dict[tuple[Node, ...], Node] = {}
         self._depth = 0
 
     # -- making nodes -------------------------------------------------------------------------
@@ -256,6 +179,18 @@ class Algebra:
             known = self._negations[node] = Negation(node)
         return known
 
+    def either(self, nodes: Iterable[Node]) -> Node:
+        """The values in any of *nodes*; looked into when somebody asks."""
+        members = tuple(dict.fromkeys(node for node in nodes if not node.never))
+        if any(node.always for node in members):
+            return ANYTHING
+        if len(members) < 2:
+            return members[0] if members else self.never
+        known = self._unions.get(members)
+        if known is None:
+            known = self._unions[members] = Union(members)
+        return known
+
     def negates(self) -> bool:
         """Whether any complement was asked for."""
         return bool(self._negations)
@@ -265,7 +200,8 @@ class Algebra:
         for leaf in leaves:
             if any(kind != "own" for kind, _ in leaf.parts):
                 leaf.shape = leaf.alias = None
-        for node in (*self._conjunctions.values(), *self._negations.values()):
+        worked_out = (self._conjunctions, self._negations, self._unions)
+        for node in (node for table in worked_out for node in table.values()):
             node.shape = None
 
     def constant(self, value: Any, path: Path) -> Node:
@@ -305,7 +241,7 @@ class Algebra:
             _pairs(a.numbers, b.numbers, NUMBERS, _both_numbers),
             _pairs(a.strings, b.strings, STRINGS, lambda x, y: x.intersect(y, self.expressions)),
             _pairs(a.arrays, b.arrays, ARRAYS, lambda x, y: arrays.intersect(x, y, self)),
-            _pairs(a.objects, b.objects, OBJECTS, lambda x, y: objects.intersect(x, y, self)),
+            objects.meet(a.objects, b.objects, self),
         )
 
     def union(self, shapes: Sequence[Shape]) -> Shape:
@@ -361,6 +297,8 @@ class Algebra:
                 shape = self._expand_leaf(node)
             elif isinstance(node, Negation):
                 shape = self._expand_negation(node)
+            elif isinstance(node, Derived):
+                shape = node.derive(self)
             else:
                 assert isinstance(node, Conjunction)
                 shape = FULL
@@ -381,6 +319,10 @@ class Algebra:
                 part, place = self.expand(content), content
             elif kind == "any":
                 part, place = self.union([self.expand(node) for node in content]), content[0]
+            elif kind == "either":
+                part, place = self._either(content), content[0]
+            elif kind == "if":
+                part, place = self._chosen(*content), content[0]
             else:
                 part, place = self._named(self.expand(content)), content
             shape = self._narrow(shape, part, leaf, place, index)
@@ -389,6 +331,8 @@ class Algebra:
     def _expand_negation(self, node: Negation) -> Shape:
         """De Morgan: so that complements of complements meet, and products stay sums."""
         inner = node.inner
+        if isinstance(inner, Union):
+            return self.expand(self.conjunction([self.negation(one) for one in inner.members]))
         if isinstance(inner, Conjunction):
             return self.union([self.expand(self.negation(member)) for member in inner.members])
         if isinstance(inner, Leaf) and inner.parts:
@@ -401,37 +345,49 @@ class Algebra:
             return self._outside(content, node)
         if kind == "all":
             return self.expand(self.negation(content))
-        if kind == "any":
+        if kind in ("any", "either"):
             return self.expand(self.conjunction([self.negation(branch) for branch in content]))
+        if kind == "if":
+            test, then, other = content
+            return self._chosen(test, self.negation(then), self.negation(other))
         return self._outside(self._named(self.expand(content)), node)
+
+    def _either(self, nodes: Sequence[Node]) -> Shape:
+        """The union, whose objects are one set with a clause."""
+        shape = self.union([self.expand(node) for node in nodes])
+        if len(shape.objects) < 2:
+            return shape
+        joined = (objects.with_clause(OBJECTS, shape.objects),)
+        return Shape(shape.flags, shape.numbers, shape.strings, shape.arrays, joined)
+
+    def _chosen(self, test: Node, then: Node, other: Node) -> Shape:
+        """*then* for the values in *test*, *other* for all others.
+
+        The objects are those of two implications, which need half of the value conditions.
+        """
+        unless = self.negation(test)
+        cases = [self.conjunction((test, then)), self.conjunction((unless, other))]
+        shape = self.union([self.expand(case) for case in cases])
+        if len(shape.objects) < 2:
+            return shape
+        left: ObjectSet | None = OBJECTS
+        for implied in ((unless, then), (test, other)):
+            if not implied[1].always:
+                clause = self.union([self.expand(node) for node in implied]).objects
+                left = left and objects.constrain(left, clause, self)
+        joined = () if left is None else (left,)
+        return Shape(shape.flags, shape.numbers, shape.strings, shape.arrays, joined)
 
     def _outside(self, shape: Shape, node: Negation) -> Shape:
         """The complement, or everything and a note that there is none."""
         try:
-            return self._complement(shape, node)
-        except complement.InexpressibleError as error:
+            return complement.of_shape(shape, node, self)
+        except InexpressibleError as error:
             pointer, where = place_of(node.path)
             place = Place(f"its complement cannot be enforced: {error}{where}", pointer)
             if place not in self.unsupported:
                 self.unsupported.append(place)
             return FULL
-
-    def _complement(self, shape: Shape, node: Node) -> Shape:
-        """The values that are not in *shape*."""
-        numbers: tuple[NumberSet, ...] = (NUMBERS,)
-        for part in shape.numbers:
-            numbers = _pairs(numbers, tuple(complement.of_numbers(part)), NUMBERS, _both_numbers)
-        rest = Shape(ALL_FLAGS ^ shape.flags, numbers, (STRINGS,), (ARRAYS,), (OBJECTS,))
-        for strings in shape.strings:
-            outside = Shape(ALL_FLAGS, (NUMBERS,), tuple(complement.of_strings(strings)), (), ())
-            rest.strings = self.intersect(rest, outside).strings
-        for array in shape.arrays:
-            outside = Shape(0, (), (), tuple(complement.of_array(array, self)), ())
-            rest.arrays = self.intersect(rest, outside).arrays
-        for item in shape.objects:
-            outside = Shape(0, (), (), (), tuple(complement.of_object(item, node, self)))
-            rest.objects = self.intersect(rest, outside).objects
-        return rest
 
     def _narrow(self, shape: Shape, part: Shape, whole: Node, place: Node, index: int) -> Shape:
         """The intersection; notes the place where nothing was left."""
@@ -454,7 +410,8 @@ class Algebra:
                 regions += (Region((strings,), outside, ANYTHING),)
                 outside += (strings,)
         members: dict[str, tuple[Node, Node | None]] = dict.fromkeys(listed, (ANYTHING, None))
-        return Shape(ALL_FLAGS, (NUMBERS,), (STRINGS,), (ARRAYS,), (ObjectSet(members, regions),))
+        named = ObjectSet(members, regions)
+        return Shape(ALL_FLAGS, (NUMBERS,), (STRINGS,), (ARRAYS,), (named,))
 
     def _circular(self, node: Node) -> None:
         pointer, where = place_of(node.path)
@@ -507,13 +464,18 @@ class Algebra:
             return True
         if depth == 0 or node.busy:
             return False
-        shape = self.expand(node)
+        return self.is_void_shape(self.expand(node), depth)
+
+    def is_void_shape(self, shape: Shape, depth: int = MAX_LOOK) -> bool:
+        """:meth:`is_void` of a normal form."""
         if shape.flags or shape.numbers:
             return False
         if not all(part.is_empty(self.expressions) for part in shape.strings):
             return False
-        groups = _needs(shape)
-        return all(any(self.is_void(need, depth - 1) for need in group) for group in groups)
+        for array in shape.arrays:
+            if not any(self.is_void(need, depth - 1) for need in array.needed()):
+                return False
+        return all(objects.is_void(item, self, depth - 1) for item in shape.objects)
 
     def has_name(self, inside: tuple[StringSet, ...], outside: tuple[StringSet, ...]) -> bool:
         """Whether some string is in all of *inside* and none of *outside*."""
@@ -523,8 +485,8 @@ class Algebra:
         key = ("has_name", inside, outside)
         known = e.cache.get(key)
         if known is None:
-            parts = [s.expression(e) for s in inside]
-            parts += [e.complement(s.expression(e)) for s in outside]
+            parts = [s.expression(e, True) for s in inside]
+            parts += [e.complement(s.expression(e, True)) for s in outside]
             known = e.cache[key] = not e.is_empty(e.intersect(parts))
         return bool(known)
 

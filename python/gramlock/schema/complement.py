@@ -1,12 +1,12 @@
-"""Complements of value sets, as far as the normal form can say them.
+"""Complements of value sets, type by type.
 
-The complement of a union is the intersection of the complements, so each part has its own list of
-alternatives here, and :mod:`.algebra` pairs them off. Where the normal form has no word for the
-result (numbers that are no multiple, an array with one bad item anywhere, an object with one bad
-member of any name) :class:`InexpressibleError` says so, and the schema is refused by place.
+The complement of a union is the intersection of the complements, so each alternative has its own
+list of alternatives here, and the lists are joined: those of objects as clauses, which never
+multiply (:mod:`.objects`), the others in pairs, which mostly exclude each other.
 
-Absent members, short and long arrays, wrong items at known places, other lengths, other types: all
-of these are exact.
+Everything has a complement but two sets, for which :class:`~.nodes.InexpressibleError` is raised
+and the schema is refused by place: strings of a format of which only a part is enforced (of a set
+that is too large the complement would be too small), and arrays whose items all differ.
 """
 
 from __future__ import annotations
@@ -14,40 +14,50 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arrays import ArraySet
+from . import arrays, numbers, objects
 from .formats import FORMATS
-from .numbers import NumberSet
-from .objects import ObjectSet
+from .nodes import InexpressibleError, Node, Shape
+from .objects import OBJECTS, ObjectSet
 from .strings import StringSet
 
 if TYPE_CHECKING:
-    from .algebra import Algebra, Node
+    from .algebra import Algebra
 
-__all__ = ["InexpressibleError", "of_array", "of_numbers", "of_object", "of_strings"]
-
-MAX_PLACES = 64  # items of an array that are looked at one by one
+__all__ = ["of_shape", "of_strings"]
 
 
-class InexpressibleError(Exception):
-    """The complement is no normal form; the message says which part of it."""
+def of_shape(shape: Shape, source: Node, algebra: Algebra) -> Shape:
+    """The values that are not in *shape*; *source* is the node that asks for them.
 
+    Raises:
+        InexpressibleError: A part of it has no complement.
+    """
+    from .algebra import ALL_FLAGS, FULL
 
-def of_numbers(numbers: NumberSet) -> list[NumberSet]:
-    """All numbers that are not in the set."""
-    if numbers.step is not None:
-        raise InexpressibleError("numbers that are no integers, or no multiples")
-    if numbers.lower is not None and numbers.lower == numbers.upper:
-        return [NumberSet(excluded=frozenset({numbers.lower}))]
-    found = [NumberSet.point(point) for point in sorted(numbers.excluded)]
-    if numbers.lower is not None:
-        found.append(NumberSet(upper=numbers.lower, upper_open=not numbers.lower_open))
-    if numbers.upper is not None:
-        found.append(NumberSet(lower=numbers.upper, lower_open=not numbers.upper_open))
-    return found
+    flags, f = ALL_FLAGS ^ shape.flags, FULL
+    rest = Shape(flags, f.numbers, f.strings, f.arrays, f.objects)
+    for number in shape.numbers:
+        outside = tuple(numbers.complement(number))
+        rest = algebra.intersect(rest, Shape(flags, outside, f.strings, f.arrays, f.objects))
+    for string in shape.strings:
+        others = tuple(of_strings(string))
+        rest = algebra.intersect(rest, Shape(flags, f.numbers, others, f.arrays, f.objects))
+    for array in shape.arrays:
+        lists = tuple(arrays.complement(array, algebra))
+        rest = algebra.intersect(rest, Shape(flags, f.numbers, f.strings, lists, f.objects))
+    left: ObjectSet | None = OBJECTS
+    for item in shape.objects:
+        left = left and objects.constrain(left, objects.complement(item, source, algebra), algebra)
+    rest.objects = () if left is None else (left,)
+    return rest
 
 
 def of_strings(strings: StringSet) -> list[StringSet]:
-    """All strings that are not in the set."""
+    """All strings that are not in the set.
+
+    Raises:
+        InexpressibleError: It is larger than its formats say.
+    """
     if strings.values is not None:
         return [StringSet(without=(strings,))]
     for name in strings.formats:
@@ -61,44 +71,4 @@ def of_strings(strings: StringSet) -> list[StringSet]:
     if strings.patterns or strings.formats:
         bare = replace(strings, min_length=0, max_length=None, without=())
         found.append(StringSet(without=(bare,)))
-    return found
-
-
-def of_array(array: ArraySet, algebra: Algebra) -> list[ArraySet]:
-    """All arrays that are not in the set."""
-    from .algebra import ANYTHING
-
-    found = []
-    if array.low:
-        found.append(ArraySet((), ANYTHING, 0, array.low - 1))
-    if array.high is not None:
-        found.append(ArraySet((), ANYTHING, array.high + 1, None))
-    places = list(array.prefix)
-    if not array.rest.always and (array.high is None or array.high > len(places)):
-        if array.high is None or array.high > MAX_PLACES:
-            raise InexpressibleError("arrays with a wrong item")
-        places += [array.rest] * (array.high - len(places))
-    for index, node in enumerate(places):
-        wrong = algebra.negation(node)
-        if not wrong.never:
-            before = (ANYTHING,) * index
-            found.append(ArraySet((*before, wrong), ANYTHING, index + 1, array.high))
-    return found
-
-
-def of_object(objects: ObjectSet, source: Node, algebra: Algebra) -> list[ObjectSet]:
-    """All objects that are not in the set; *source* is the node whose complement is asked for."""
-    from .algebra import OPEN
-
-    if len(objects.regions) != 1 or not objects.regions[0].node.always:
-        raise InexpressibleError("objects with a wrong member of any name")
-    if objects.regions[0].inside or objects.regions[0].outside:
-        raise InexpressibleError("objects with a member of a wrong name")
-    found = []
-    for name, (node, required) in objects.members.items():
-        if required is not None:
-            found.append(ObjectSet({name: (algebra.never, None)}, OPEN))
-        wrong = algebra.negation(node)
-        if not wrong.never:
-            found.append(ObjectSet({name: (wrong, source)}, OPEN))
     return found

@@ -1,4 +1,4 @@
-"""Sets of objects: declared names, and regions of all other names.
+"""Sets of objects: declared names, regions of all other names, counts, and conditions.
 
 A *region* is the names that lie in every ``inside`` set and in no ``outside`` set of strings; the
 regions of one object set are disjoint, and a name that lies in none of them is forbidden. One
@@ -6,40 +6,62 @@ region without conditions is the common case (``additionalProperties``); ``patte
 ``propertyNames`` split it. k patterns can make 2**k regions, but those without any name are dropped
 as they arise, so patterns that exclude each other make k + 1; a budget bounds the rest.
 
+*Conditions* keep sets closed under all set operations without multiplying alternatives: a *clause*
+is a choice between object sets, one of which holds as well (``if``, ``dependentRequired``, the
+complement of an object set); *some* says that a member with a name of a region has a value in a
+node (the complement of a region's own rule). A complement has one alternative for each member and
+region, and k clauses stay k clauses whatever they are joined with; none is ever multiplied out
+here. :mod:`.conditions` turns them into the formula of one grammar node.
+
 Names keep the order in which they were declared; an intersection appends the names that only the
-right side declares.
+right side declares. Names that only clauses mention have no order.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LimitError
+from .nodes import ANYTHING, Leaf, Node
 
 if TYPE_CHECKING:
-    from .algebra import Algebra, Node
+    from .algebra import Algebra
+    from .keywords import Found
+    from .model import Reader
     from .strings import StringSet
 
-__all__ = ["ObjectSet", "Region"]
+__all__ = ["Clause", "ObjectSet", "Region", "Some", "with_clause"]
 
 MAX_REGIONS = 256
+MAX_PRODUCT = 16  # alternatives up to which unions are multiplied out to keep each one's order
+
+Members = dict[str, tuple["Node", "Node | None"]]
 
 
-class Region:
+class Region(NamedTuple):
     """Names in all of *inside* and none of *outside*, whose values are in *node*."""
 
-    __slots__ = ("inside", "node", "outside")
-
-    def __init__(
-        self, inside: tuple[StringSet, ...], outside: tuple[StringSet, ...], node: Node
-    ) -> None:
-        self.inside, self.outside, self.node = inside, outside, node
+    inside: tuple[StringSet, ...]
+    outside: tuple[StringSet, ...]
+    node: Node
 
     def holds(self, name: str, algebra: Algebra) -> bool:
         """Whether *name* lies in the region."""
-        return all(s.contains(name, algebra.expressions) for s in self.inside) and not any(
-            s.contains(name, algebra.expressions) for s in self.outside
-        )
+        return _lies(name, self.inside, self.outside, algebra)
+
+
+class Some(NamedTuple):
+    """A member with a name in all of *inside*, none of *outside*, not in *names*, is in *node*."""
+
+    inside: tuple[StringSet, ...]
+    outside: tuple[StringSet, ...]
+    names: frozenset[str]
+    node: Node
+
+    def holds(self, name: str, algebra: Algebra) -> bool:
+        """Whether *name* is one of those that count."""
+        return name not in self.names and _lies(name, self.inside, self.outside, algebra)
 
 
 class ObjectSet:
@@ -49,24 +71,47 @@ class ObjectSet:
         members: By name, in declared order: the node of its value, and the node whose ``required``
             lists it or None. A value node that is never satisfied forbids the name.
         regions: Of the names that are not in *members*.
+        low, high: Least and greatest number of members; None without bound.
+        some: What some member has to satisfy; one entry for each demand.
+        clauses: Of each clause at least one alternative holds. They are compared by identity.
     """
 
-    __slots__ = ("members", "regions")
+    __slots__ = ("_hash", "clauses", "complement", "high", "low", "members", "regions", "some")
 
     def __init__(
-        self, members: dict[str, tuple[Node, Node | None]], regions: tuple[Region, ...]
+        self,
+        members: Members,
+        regions: tuple[Region, ...],
+        low: int = 0,
+        high: int | None = None,
+        some: tuple[Some, ...] = (),
+        clauses: tuple[Clause, ...] = (),
     ) -> None:
         self.members, self.regions = members, regions
+        self.low, self.high = low, high
+        self.some, self.clauses = some, clauses
+        self.complement: Clause | None = None
+        self._hash: int | None = None
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, ObjectSet) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        if self._hash is None:
+            self._hash = hash(self._key())
+        return self._hash
 
     def _key(self) -> tuple[object, ...]:
         members = tuple((n, node, needed is None) for n, (node, needed) in self.members.items())
-        return members, self.regions
+        clauses = tuple(map(id, self.clauses))
+        return members, self.regions, self.low, self.high, self.some, clauses
+
+    @property
+    def conditional(self) -> bool:
+        """Whether anything beside members and regions is asked for."""
+        return bool(self.clauses or self.low or self.some) or self.high is not None
 
     def of(self, name: str, algebra: Algebra) -> Node:
         """The node of a member's value."""
@@ -75,14 +120,40 @@ class ObjectSet:
 
     def needed(self) -> list[Node]:
         """The nodes that every object of the set has a member of."""
-        return [node for node, required in self.members.values() if required is not None]
+        found = [node for node, required in self.members.values() if required is not None]
+        return found + [some.node for some in self.some]
 
     def contains(self, value: dict[str, Any], algebra: Algebra) -> bool:
         """Whether the object is in the set."""
+        if len(value) < self.low or (self.high is not None and len(value) > self.high):
+            return False
         for name, (_, required) in self.members.items():
             if required is not None and name not in value:
                 return False
-        return all(algebra.contains(self.of(name, algebra), v) for name, v in value.items())
+        for name, member in value.items():
+            if not algebra.contains(self.of(name, algebra), member):
+                return False
+        return all(_has(some, value, algebra) for some in self.some) and all(
+            any(one.contains(value, algebra) for one in clause) for clause in self.clauses
+        )
+
+
+Clause = tuple[ObjectSet, ...]
+
+OPEN = (Region((), (), ANYTHING),)
+OBJECTS = ObjectSet({}, OPEN)
+
+
+def _has(some: Some, value: dict[str, Any], algebra: Algebra) -> bool:
+    return any(some.holds(n, algebra) and algebra.contains(some.node, v) for n, v in value.items())
+
+
+def _lies(
+    name: str, inside: tuple[StringSet, ...], outside: tuple[StringSet, ...], algebra: Algebra
+) -> bool:
+    return all(s.contains(name, algebra.expressions) for s in inside) and not any(
+        s.contains(name, algebra.expressions) for s in outside
+    )
 
 
 def find(regions: tuple[Region, ...], name: str, algebra: Algebra) -> Node:
@@ -92,6 +163,9 @@ def find(regions: tuple[Region, ...], name: str, algebra: Algebra) -> Node:
         if plain or region.holds(name, algebra):
             return region.node
     return algebra.never
+
+
+# -- regions --------------------------------------------------------------------------------------
 
 
 def split(
@@ -112,27 +186,43 @@ def split(
         without = region.outside + (names,)
         if algebra.has_name(region.inside, without):
             result.append(Region(region.inside, without, region.node))
-    if len(result) > MAX_REGIONS:
-        raise LimitError("name_regions", len(result), MAX_REGIONS)
-    return tuple(result)
+    return _bounded(result)
 
 
-def intersect(a: ObjectSet, b: ObjectSet, algebra: Algebra) -> ObjectSet | None:
-    """The objects of both, or None."""
-    members: dict[str, tuple[Node, Node | None]] = {}
-    for name, (node, required) in a.members.items():
-        other = b.members.get(name)
-        right, needed = other if other is not None else (find(b.regions, name, algebra), None)
-        members[name] = (algebra.both(node, right), required or needed)
-    for name, (node, required) in b.members.items():
-        if name not in members:
-            left = find(a.regions, name, algebra)
-            members[name] = (algebra.both(left, node), required)
-    for name, (node, required) in members.items():
-        if node.never and required is not None:
-            algebra.report_forbidden(name, required, node)
-            return None
-    return ObjectSet(members, _product(a.regions, b.regions, algebra))
+def beyond(regions: Sequence[Region | Some], node: Node, algebra: Algebra) -> tuple[Region, ...]:
+    """Regions, with values in *node*, of the names that lie in none of *regions*."""
+    left = [Region((), (), node)]
+    for region in regions:
+        left = [cell for part in left for cell in _minus(part, region, algebra)]
+        _bounded(left)
+    return tuple(left)
+
+
+def _minus(cell: Region, region: Region | Some, algebra: Algebra) -> Iterator[Region]:
+    """The parts of *cell* outside of *region*: where its first, second ... condition fails."""
+    within, without = cell.inside, cell.outside
+    for names in region.inside:
+        if names in without:
+            yield Region(within, without, cell.node)
+            return
+        if names not in within:
+            if algebra.has_name(within, (*without, names)):
+                yield Region(within, (*without, names), cell.node)
+            within = (*within, names)
+    for names in region.outside:
+        if names in within:
+            yield Region(within, without, cell.node)
+            return
+        if names not in without:
+            if algebra.has_name((*within, names), without):
+                yield Region((*within, names), without, cell.node)
+            without = (*without, names)
+
+
+def _bounded(regions: list[Region]) -> tuple[Region, ...]:
+    if len(regions) > MAX_REGIONS:
+        raise LimitError("name_regions", len(regions), MAX_REGIONS)
+    return tuple(regions)
 
 
 def _product(a: tuple[Region, ...], b: tuple[Region, ...], algebra: Algebra) -> tuple[Region, ...]:
@@ -149,15 +239,317 @@ def _product(a: tuple[Region, ...], b: tuple[Region, ...], algebra: Algebra) -> 
             plain = not (right.inside or right.outside) or not (left.inside or left.outside)
             if plain or algebra.has_name(inside, outside):
                 result.append(Region(inside, outside, node))
-    if len(result) > MAX_REGIONS:
-        raise LimitError("name_regions", len(result), MAX_REGIONS)
-    return tuple(result)
+    return _bounded(result)
+
+
+# -- intersection ---------------------------------------------------------------------------------
+
+
+def intersect(a: ObjectSet, b: ObjectSet, algebra: Algebra) -> ObjectSet | None:
+    """The objects of both, or None."""
+    both = _joined(a, b, algebra)
+    return settled(both, algebra) if both is not None and both.clauses else both
+
+
+def _joined(a: ObjectSet, b: ObjectSet, algebra: Algebra) -> ObjectSet | None:
+    members: Members = {}
+    for name, (node, required) in a.members.items():
+        other = b.members.get(name)
+        right, needed = other if other is not None else (find(b.regions, name, algebra), None)
+        members[name] = (algebra.both(node, right), required or needed)
+    for name, (node, required) in b.members.items():
+        if name not in members:
+            left = find(a.regions, name, algebra)
+            members[name] = (algebra.both(left, node), required)
+    for name, (node, required) in members.items():
+        if node.never and required is not None:
+            algebra.report_forbidden(name, required, node)
+            return None
+    regions = _product(a.regions, b.regions, algebra)
+    if not (a.conditional or b.conditional):
+        return ObjectSet(members, regions)
+    high = a.high if b.high is None else b.high if a.high is None else min(a.high, b.high)
+    some = a.some + tuple(s for s in b.some if s not in a.some)
+    known = set(map(id, a.clauses))
+    clauses = a.clauses + tuple(c for c in b.clauses if id(c) not in known)
+    both = ObjectSet(members, regions, max(a.low, b.low), high, some, clauses)
+    return None if too_few(both) else both
+
+
+def with_clause(objects: ObjectSet, alternatives: Clause) -> ObjectSet:
+    """Those of *objects* that are in one of *alternatives*, too; never multiplied out."""
+    o = objects
+    return ObjectSet(o.members, o.regions, o.low, o.high, o.some, (*o.clauses, alternatives))
+
+
+def constrain(objects: ObjectSet, clause: Clause, algebra: Algebra) -> ObjectSet | None:
+    """:func:`with_clause`, or None where that shows to be empty; a single alternative is joined."""
+    if any(is_full(one) for one in clause):
+        return objects
+    return settled(with_clause(objects, clause), algebra)
+
+
+def meet(a: Clause, b: Clause, algebra: Algebra) -> Clause:
+    """The intersection of two unions.
+
+    Multiplied out where that is cheap and gives alternatives that declare names of their own, so
+    that each keeps its order; otherwise the longer one becomes a clause.
+    """
+    if not a or not b:
+        return ()
+    if a is b or (len(b) == 1 and b[0] is OBJECTS):
+        return a
+    if len(a) == 1 and a[0] is OBJECTS:
+        return b
+    if len(a) == 1 and len(b) == 1:
+        both = intersect(a[0], b[0], algebra)
+        return () if both is None else (both,)
+    if len(a) * len(b) <= MAX_PRODUCT and (_declares(a, b) or _declares(b, a)):
+        pairs = (intersect(one, other, algebra) for one in a for other in b)
+        return tuple(dict.fromkeys(pair for pair in pairs if pair is not None))
+    base: ObjectSet | None
+    if len(a) == 1:
+        base = constrain(a[0], b, algebra)
+    elif len(b) == 1:
+        base = constrain(b[0], a, algebra)
+    else:
+        base = constrain(OBJECTS, a, algebra)
+        base = base and constrain(base, b, algebra)
+    return () if base is None else (base,)
+
+
+def is_full(objects: ObjectSet) -> bool:
+    """Whether certainly every object is in the set."""
+    if objects.conditional or not all(
+        node.always and required is None for node, required in objects.members.values()
+    ):
+        return False
+    return is_open(objects.regions)
+
+
+def is_open(regions: tuple[Region, ...]) -> bool:
+    """Whether every name may have every value."""
+    return len(regions) == 1 and regions[0][:2] == ((), ()) and regions[0].node.always
+
+
+def _declares(a: Clause, b: Clause) -> bool:
+    """Whether several alternatives *a* say something of names that *b* does not declare."""
+    return len(a) > 1 and any(
+        not (node.always or node.never) and any(name not in other.members for other in b)
+        for one in a
+        for name, (node, _) in one.members.items()
+    )
+
+
+def settled(objects: ObjectSet, algebra: Algebra) -> ObjectSet | None:
+    """*objects* without alternatives that clash with its members; None where no others are left.
+
+    A clause with one alternative becomes part of the members, which may settle further ones.
+    """
+    base: ObjectSet | None = objects
+    while base is not None:
+        clauses: list[Clause] = []
+        alone: list[ObjectSet] = []
+        for clause in base.clauses:
+            left = tuple(one for one in clause if not clash(base, one, algebra))
+            if not left:
+                return None
+            if len(left) == 1:
+                alone.append(left[0])
+            else:
+                clauses.append(clause if len(left) == len(clause) else left)
+        o = base
+        base = ObjectSet(o.members, o.regions, o.low, o.high, o.some, tuple(clauses))
+        if not alone:
+            break
+        for one in alone:
+            base = base and _joined(base, one, algebra)
+    return base
+
+
+def clash(a: ObjectSet, b: ObjectSet, algebra: Algebra, depth: int = 0) -> bool:
+    """Whether no object is in both, as far as names, counts and ready-made values show.
+
+    *depth* is how deep values may be looked into; 0 looks at none that nobody has looked at yet.
+    """
+    low = max(a.low, b.low)
+    if (a.high is not None and low > a.high) or (b.high is not None and low > b.high):
+        return True
+    for left, right in ((a, b), (b, a)):
+        for name, (node, required) in left.members.items():
+            if required is None:
+                continue
+            other = right.of(name, algebra)
+            if other.always:
+                continue
+            if other.never or node.never:
+                return True
+            ready = node.shape is not None and other.shape is not None
+            if (depth or ready) and algebra.disjoint(node, other, max(depth, 1)):
+                return True
+    return False
+
+
+# -- questions ------------------------------------------------------------------------------------
+
+
+def too_few(objects: ObjectSet) -> bool:
+    """Whether the counts contradict each other or the names."""
+    members = objects.members.values()
+    if objects.high is not None:
+        least = sum(required is not None for _, required in members)
+        if max(least, objects.low) > objects.high:
+            return True
+    if objects.some and not objects.regions and not objects.members:
+        return True
+    if objects.regions or not objects.low:
+        return False
+    return sum(not node.never for node, _ in members) < objects.low
 
 
 def disjoint(a: ObjectSet, b: ObjectSet, algebra: Algebra, depth: int) -> bool:
     """Whether no object is in both, as far as a short look shows."""
+    if clash(a, b, algebra, depth):
+        return True
+    if depth <= 0:
+        return False
     for left, right in ((a, b), (b, a)):
-        for name, (node, required) in left.members.items():
-            if required is not None and algebra.disjoint(node, right.of(name, algebra), depth):
+        for clause in left.clauses:
+            if all(disjoint(one, right, algebra, depth - 1) for one in clause):
                 return True
     return False
+
+
+def is_void(objects: ObjectSet, algebra: Algebra, depth: int) -> bool:
+    """Whether certainly no object is in the set; False may also mean "unknown"."""
+    if any(algebra.is_void(node, depth) for node in objects.needed()):
+        return True
+    if not objects.conditional:
+        return False
+    if too_few(objects):
+        return True
+    if depth <= 0:
+        return False
+    return any(
+        all(
+            clash(objects, one, algebra, depth) or is_void(one, algebra, depth - 1)
+            for one in clause
+        )
+        for clause in objects.clauses
+    )
+
+
+# -- complement -----------------------------------------------------------------------------------
+
+
+def complement(objects: ObjectSet, source: Node, algebra: Algebra) -> Clause:
+    """The objects that are not in the set, as alternatives; *source* is what asks for them.
+
+    A required member fails where it is absent or has a wrong value, which is an optional member
+    with the complement as its value; an optional one fails where it is there with a wrong value.
+
+    Cost: one alternative for each member, region, count, demand and clause; worked out once.
+    """
+    if objects.complement is None:
+        objects.complement = tuple(_complement(objects, source, algebra))
+    return objects.complement
+
+
+def _complement(objects: ObjectSet, source: Node, algebra: Algebra) -> Iterator[ObjectSet]:
+    for name, (node, required) in objects.members.items():
+        wrong = algebra.negation(node)
+        if required is not None:
+            yield ObjectSet({name: (wrong, None)}, OPEN)
+        elif not wrong.never:
+            yield ObjectSet({name: (wrong, source)}, OPEN)
+    names = frozenset(objects.members)
+    for region in objects.regions:
+        wrong = algebra.negation(region.node)
+        if not wrong.never:
+            yield _having(Some(region.inside, region.outside, names, wrong))
+    for region in beyond(objects.regions, ANYTHING, algebra):
+        yield _having(Some(region.inside, region.outside, names, ANYTHING))
+    if objects.low:
+        yield ObjectSet({}, OPEN, high=objects.low - 1)
+    if objects.high is not None:
+        yield ObjectSet({}, OPEN, objects.high + 1)
+    for some in objects.some:
+        wrong = algebra.negation(some.node)
+        inner = () if wrong.never else (Region(some.inside, some.outside, wrong),)
+        members: Members = dict.fromkeys(some.names, (ANYTHING, None))
+        yield ObjectSet(members, inner + beyond((some,), ANYTHING, algebra))
+    for clause in objects.clauses:
+        outside: ObjectSet | None = OBJECTS
+        for one in clause:
+            outside = outside and constrain(outside, complement(one, source, algebra), algebra)
+        if outside is not None:
+            yield outside
+
+
+def _having(some: Some) -> ObjectSet:
+    return ObjectSet({}, OPEN, some=(some,))
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def from_keywords(reader: Reader, leaf: Leaf, found: Found) -> Clause:
+    """The objects that the keywords of one schema describe; notes why where there are none."""
+    algebra = reader.algebra
+    patterns = found.get("patternProperties") or {}
+    regions = _regions(reader, patterns, found.get("additionalProperties"))
+    members: Members = {}
+    required = dict.fromkeys(found.get("required", ()))
+    for name, node in found.get("properties", {}).items():
+        if patterns:
+            node = algebra.conjunction([node, *_matching(reader, patterns, name)])
+        members[name] = (node, leaf if name in required else None)
+    for name in required:
+        if name not in members:
+            node = find(regions, name, algebra)
+            members[name] = (node, leaf)
+        if members[name][0].never:
+            node = members[name][0]
+            if node.path is None:
+                node = found.get("additionalProperties", node)
+            algebra.report_forbidden(name, leaf, node)
+            return ()
+    low, high = found.get("minProperties", 0), found.get("maxProperties")
+    objects = ObjectSet(members, regions, low, high)
+    if objects.conditional and too_few(objects):
+        _note_counts(leaf, objects, algebra)
+        return ()
+    return (objects,)
+
+
+def _note_counts(leaf: Leaf, objects: ObjectSet, algebra: Algebra) -> None:
+    least = len(objects.needed())
+    if objects.high is not None and max(objects.low, least) > objects.high:
+        algebra.conflict((leaf.path, "maxProperties"), f"at most {objects.high} members")
+        which = "minProperties" if objects.low > objects.high else "required"
+        algebra.conflict((leaf.path, which), f"at least {max(objects.low, least)} members")
+    else:
+        possible = sum(not node.never for node, _ in objects.members.values())
+        algebra.conflict((leaf.path, "minProperties"), f"at least {objects.low} members")
+        algebra.conflict((leaf.path, "additionalProperties"), f"only {possible} names")
+
+
+def _regions(reader: Reader, patterns: dict[str, Node], rest: Node | None) -> tuple[Region, ...]:
+    rest = ANYTHING if rest is None else rest
+    if not patterns:
+        if rest.always:
+            return OPEN
+        return () if rest.never else (Region((), (), rest),)
+    regions: tuple[Region, ...] = (Region((), (), rest),)
+    for pattern, node in patterns.items():
+        regions = split(regions, reader.pattern_set(pattern), node, reader.algebra, True)
+    return tuple(region for region in regions if not region.node.never)
+
+
+def _matching(reader: Reader, patterns: dict[str, Node], name: str) -> list[Node]:
+    expressions = reader.algebra.expressions
+    return [
+        node
+        for pattern, node in patterns.items()
+        if reader.pattern_set(pattern).contains(name, expressions)
+    ]

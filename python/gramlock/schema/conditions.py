@@ -1,0 +1,498 @@
+"""From a set of objects with conditions to the classes, choices and formula of one container.
+
+Every name that is mentioned anywhere is a class of its own; all other names fall into *cells*, the
+parts into which the regions of all conditions cut them. A condition of a clause is an atom of the
+formula: "the member ``a`` has a value in V", "every member of these classes has". V is then a
+*literal* of the class, and each *choice* of the class is a set of values together with the literals
+that hold for all of them::
+
+    {"properties": {"a": {"type": ["integer", "string"]}},
+     "if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}}
+
+    a: 1 {}   any other integer, or a string {0}
+    formula: all_but(0, a literal 0) or at_least(1, b)
+
+Two kinds of literals make choices. Those on scalars *split* the values: each choice is what is in
+some of them and in no other, so k constants make k + 1 choices. Of the others, whose complements
+may be large, only those combinations are made that a witness of the formula can need: it takes one
+alternative of each clause. Combinations that nothing satisfies are dropped as they arise; a budget
+bounds the rest.
+
+Cost: linear in the conditions, times the classes for those that concern all names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LimitError
+from . import objects as sets
+from .formats import FORMATS
+from .nodes import Node, Shape
+from .objects import Clause, ObjectSet, Region, Some
+from .strings import StringSet
+
+if TYPE_CHECKING:
+    from .algebra import Algebra
+
+__all__ = ["Container", "CrowdedError", "MemberClass"]
+
+MAX_CHOICES = 256  # of one class
+MAX_LITERALS = 31  # of one class; as many as the grammar's node has bits
+LOOK = 3  # how deep values are looked into for whether there are any
+
+Formula = Any  # True, False, ("at_least" | "all_but", n, pairs) or ("and" | "or", formulas)
+Choice = tuple[Node, frozenset[Node]]
+
+
+class CrowdedError(Exception):
+    """The values of the member *name* meet more conditions than a class can have.
+
+    Attributes:
+        name: The member.
+        values: Its values in disjoint parts.
+    """
+
+    def __init__(self, name: str, values: list[Node]) -> None:
+        super().__init__(name)
+        self.name, self.values = name, values
+
+
+class MemberClass:
+    """A declared name, or a cell of all other names.
+
+    Attributes:
+        name: The name, or None.
+        region: Of the other names: which these are; its node is not in use.
+        node: What every value is in.
+        required: The node that asks for the member, or None.
+        literals: Conditions on its values that the formula refers to, and their bits.
+        choices: Sets of values with the conditions that hold for them.
+    """
+
+    __slots__ = ("choices", "literals", "name", "node", "region", "required")
+
+    def __init__(
+        self, name: str | None, region: Region | None, node: Node, required: Node | None
+    ) -> None:
+        self.name, self.region, self.node, self.required = name, region, node, required
+        self.literals: dict[Node, int] = {}
+        self.choices: list[Choice] = [(node, frozenset())]
+
+    def bits(self, asserted: Iterable[Node]) -> int:
+        """The literals of a choice as the grammar has them."""
+        return sum(1 << self.literals[node] for node in asserted if node in self.literals)
+
+
+class Container:
+    """The classes and the formula of one set of objects.
+
+    Attributes:
+        classes: Those that may have members: declared names in order, names that only conditions
+            mention, cells.
+        declared: How many of *classes* are declared names.
+        named: How many of *classes* are names.
+        formula: Over the indices of *classes*; see :meth:`.GrammarBuilder.container`. None for no
+            condition, False where nothing satisfies it.
+
+    Raises:
+        CrowdedError: A name has too many conditions; its values have to be divided.
+        LimitError: Too many choices, or too many cells.
+    """
+
+    def __init__(self, objects: ObjectSet, algebra: Algebra) -> None:
+        self._objects, self._algebra = objects, algebra
+        names: dict[str, None] = {}
+        regions: list[Region | Some] = []
+        for one in _within(objects):
+            names.update(dict.fromkeys(one.members))
+            regions += (*one.regions, *one.some)
+            for some in one.some:
+                names.update(dict.fromkeys(sorted(some.names)))
+        self.names = list(names)
+        self.classes: list[MemberClass] = []
+        self._index: dict[str, int] = {}
+        self.declared = 0
+        for name in names:
+            node = objects.of(name, algebra)
+            required = objects.members[name][1] if name in objects.members else None
+            if not node.never:
+                self._index[name] = len(self.classes)
+                self.classes.append(MemberClass(name, None, node, required))
+                self.declared += name in objects.members
+        self.named = len(self.classes)
+        listed = (StringSet(values=tuple(names)),)
+        for region in _cells(objects.regions, regions, algebra):
+            within = region.inside or (() if not region.outside else (StringSet(),))
+            if algebra.has_name(within, region.outside + listed):
+                self.classes.append(MemberClass(None, region, region.node, None))
+        self._formulas: dict[int, Formula] = {}
+        self._status: dict[tuple[int, Node], Node | bool] = {}
+        self.formula: Formula = self._resolve(_join("and", list(self._demands(objects))))
+
+    def has_atom(self, kind: str) -> bool:
+        """Whether an atom of this kind is in the formula."""
+        formula = self.formula
+        return bool(formula) and any(atom[0] == kind for atom in _atoms(formula))
+
+    # -- the formula over nodes ---------------------------------------------------------------
+
+    def _of(self, objects: ObjectSet) -> Formula:
+        """That an object is in the set, beside what is certain of it here."""
+        known = self._formulas.get(id(objects))
+        if known is None:
+            parts = chain(self._of_members(objects), self._demands(objects))
+            known = self._formulas[id(objects)] = _join("and", list(parts))
+        return known
+
+    def _of_members(self, objects: ObjectSet) -> Iterator[Formula]:
+        for name, (node, required) in objects.members.items():
+            index = self._index.get(name)
+            if index is None:
+                if required is not None:
+                    yield False
+            elif required is not None:
+                yield self._hits([(index, node)])
+            elif not node.always:
+                yield self._misses([(index, node)])
+        if not sets.is_open(objects.regions):
+            others = (
+                (index, self._under(objects.regions, one))
+                for index, one in enumerate(self.classes)
+                if one.name is None or one.name not in objects.members
+            )
+            yield self._misses((index, node) for index, node in others if not node.always)
+
+    def _demands(self, objects: ObjectSet) -> Iterator[Formula]:
+        if objects.low:
+            yield ("at_least", objects.low, ((None, None),))
+        if objects.high is not None:
+            yield ("all_but", objects.high, ((None, None),))
+        for some in objects.some:
+            pairs = [
+                (index, some.node)
+                for index, one in enumerate(self.classes)
+                if self._counts(some, one)
+            ]
+            yield self._hits(pairs)
+        for clause in objects.clauses:
+            yield self._either(clause)
+
+    def _either(self, clause: Clause) -> Formula:
+        known = self._formulas.get(id(clause))
+        if known is None:
+            known = _join("or", [self._of(one) for one in clause])
+            self._formulas[id(clause)] = known
+        return known
+
+    def _hits(self, pairs: Iterable[tuple[int, Node]]) -> Formula:
+        """Some member of these classes has a value in the node beside its class."""
+        found: list[tuple[int, Node | None]] = []
+        for index, node in pairs:
+            status = self._condition(index, node)
+            if status is not False:
+                found.append((index, None if status is True else node))
+        if found and found[0][1] is None and self.classes[found[0][0]].required is not None:
+            return True
+        return ("at_least", 1, tuple(found)) if found else False
+
+    def _misses(self, pairs: Iterable[tuple[int, Node | None]]) -> Formula:
+        """No member of these classes has a value that is not in the node beside its class."""
+        found: list[tuple[int, Node | None]] = []
+        for index, node in pairs:
+            status = node is not None and self._condition(index, node)
+            if status is not True:
+                found.append((index, None if status is False else node))
+        return ("all_but", 0, tuple(found)) if found else True
+
+    def _condition(self, index: int, node: Node) -> Node | bool:
+        """Whether values of a class are in *node*: always, never, or the node itself."""
+        key = (index, node)
+        known = self._status.get(key)
+        if known is None:
+            base, algebra = self.classes[index].node, self._algebra
+            both = algebra.both(base, node)
+            if node.always or both is base:
+                known = True
+            else:
+                known = False if both.never or algebra.is_void(both, LOOK) else node
+            self._status[key] = known
+        return known
+
+    def _under(self, regions: tuple[Region, ...], one: MemberClass) -> Node:
+        if one.name is not None:
+            return sets.find(regions, one.name, self._algebra)
+        for region in regions:
+            if _covers(region, one):
+                return region.node
+        return self._algebra.never
+
+    def _counts(self, some: Some, one: MemberClass) -> bool:
+        if one.name is not None:
+            return some.holds(one.name, self._algebra)
+        return _covers(some, one)
+
+    # -- choices ------------------------------------------------------------------------------
+
+    def _resolve(self, formula: Formula) -> Formula:
+        """*formula* over bits instead of nodes, once each class has its choices."""
+        if isinstance(formula, bool):
+            return None if formula else False
+        wanted: dict[int, dict[Node, None]] = {}
+        for atom in _atoms(formula):
+            for index, node in atom[2]:
+                if node is not None:
+                    wanted.setdefault(index, {})[node] = None
+        for index, nodes in wanted.items():
+            self._choose(index, list(nodes), formula)
+        bits: dict[tuple[int, Node], int | bool | None] = {}
+        for index, nodes in wanted.items():
+            one = self.classes[index]
+            for node in nodes:
+                held = [node in asserted for _, asserted in one.choices]
+                if all(held) or not any(held):
+                    bits[index, node] = all(held)
+                else:
+                    bits[index, node] = one.literals[node] = len(one.literals)
+            if len(one.literals) > MAX_LITERALS:
+                raise LimitError("schema_alternatives", len(one.literals), MAX_LITERALS)
+        return self._without_units(_final(formula, bits))
+
+    def _without_units(self, formula: Formula) -> Formula:
+        """*formula* without its demands for single members, which are noted beside their names."""
+        if formula is None or formula is False:
+            return formula
+        left = []
+        for part in formula[1] if formula[0] == "and" else (formula,):
+            kind, count, pairs = (*part, ())[:3]
+            if kind == "at_least" and count == 1 and len(pairs) == 1 and pairs[0][1] is None:
+                index = pairs[0][0]
+                if index is not None and index < self.named:
+                    one = self.classes[index]
+                    one.required = one.required or one.node
+                    continue
+            left.append(part)
+        return _join("and", left) if left else None
+
+    def _choose(self, index: int, nodes: list[Node], formula: Formula) -> None:
+        one, algebra = self.classes[index], self._algebra
+        plain = [node for node in nodes if _is_plain(algebra.expand(node))]
+        parts = _parts(one.node, plain, algebra)
+        varying = sum(0 < sum(node in held for _, held in parts) < len(parts) for node in plain)
+        if varying > MAX_LITERALS and one.name is not None:
+            raise CrowdedError(one.name, [node for node, _ in parts])
+        if len(plain) == len(nodes):
+            one.choices = parts
+            return
+        one.choices = []
+        for value, held in parts:
+            for needed in _needed(formula, index, one.name is not None, held, frozenset(plain)):
+                node = algebra.conjunction((value, *sorted(needed, key=nodes.index)))
+                if not (needed and algebra.is_void(node, LOOK)):
+                    one.choices.append((node, held | needed))
+            if len(one.choices) > MAX_CHOICES:
+                raise LimitError("schema_alternatives", len(one.choices), MAX_CHOICES)
+
+
+def _parts(base: Node, conditions: list[Node], algebra: Algebra) -> list[Choice]:
+    """The values of *base*, divided by which of the *conditions* hold."""
+    found: list[tuple[Shape, tuple[Node, ...], frozenset[Node]]]
+    found = [(algebra.expand(base), (), frozenset())]
+    for condition in conditions:
+        inner = algebra.expand(condition)
+        outer = algebra.expand(algebra.negation(condition))
+        further = []
+        for shape, members, held in found:
+            for part, node, more in (
+                (inner, condition, held | {condition}),
+                (outer, algebra.negation(condition), held),
+            ):
+                both = algebra.intersect(shape, part)
+                if not algebra.is_void_shape(both, LOOK):
+                    further.append((both, (*members, node), more))
+        found = further
+        if len(found) > MAX_CHOICES:
+            raise LimitError("schema_alternatives", len(found), MAX_CHOICES)
+    result = []
+    for shape, members, held in found:
+        node = algebra.conjunction((base, *members))
+        if node.shape is None:
+            node.shape = shape
+        result.append((node, held))
+    return result
+
+
+def _is_plain(shape: Shape) -> bool:
+    """Whether a set and its complement treat all arrays alike, and all objects, and are exact."""
+    from .algebra import ARRAYS, OBJECTS
+
+    if shape.arrays not in ((), (ARRAYS,)) or shape.objects not in ((), (OBJECTS,)):
+        return False
+    return all(_is_exact(part) for part in shape.strings)
+
+
+def _is_exact(strings: StringSet) -> bool:
+    if any(FORMATS[name].gap for name in strings.formats if name in FORMATS):
+        return False
+    return all(_is_exact(part) for part in strings.without)
+
+
+def _needed(
+    formula: Formula,
+    index: int,
+    single: bool,
+    asserted: frozenset[Node],
+    plain: frozenset[Node],
+) -> list[frozenset[Node]]:
+    """What a member of a class may have to assert for *formula*, beside the *plain* conditions.
+
+    Of the plain ones exactly *asserted* hold. *single*: the class has at most one member. The
+    result has no set at all where no witness of the formula has such a member.
+    """
+    nothing = [frozenset[Node]()]
+    memo: dict[int, list[frozenset[Node]]] = {}
+
+    def atom(node: Formula) -> list[frozenset[Node]]:
+        kind, count, pairs = node
+        mine = [condition for at, condition in pairs if at == index]
+        if not mine:
+            return nothing
+        condition = mine[0]
+        alone = single and count == 1 and len(pairs) == 1
+        certain = not count if kind == "all_but" else alone  # the member has to hit
+        if condition in plain or condition is None:
+            hits = (kind == "at_least") if condition is None else condition in asserted
+            return nothing if hits or not certain else []
+        return [frozenset({condition})] if certain else [*nothing, frozenset({condition})]
+
+    for node in _nodes(formula):
+        kind = node[0]
+        if kind == "or":
+            found = list(dict.fromkeys(one for part in node[1] for one in memo[id(part)]))
+        elif kind == "and":
+            found = nothing
+            for part in node[1]:
+                sets_of_part = memo[id(part)]
+                if sets_of_part is not nothing:
+                    found = list(dict.fromkeys(a | b for a in found for b in sets_of_part))
+                if len(found) > MAX_CHOICES:
+                    raise LimitError("schema_alternatives", len(found), MAX_CHOICES)
+        else:
+            found = atom(node)
+        memo[id(node)] = nothing if found == nothing else found
+    return memo[id(formula)]
+
+
+# -- formulas -------------------------------------------------------------------------------------
+
+
+def _join(kind: str, parts: list[Formula]) -> Formula:
+    """``and`` or ``or`` of *parts*, without those that are certain."""
+    absorbing = kind == "or"
+    found: list[Formula] = []
+    for part in parts:
+        if part is absorbing:
+            return absorbing
+        if part is (not absorbing):
+            continue
+        found += part[1] if part[0] == kind else (part,)
+    if len(found) < 2:
+        return found[0] if found else not absorbing
+    return (kind, tuple({id(part): part for part in found}.values()))
+
+
+def _nodes(formula: Formula) -> Iterator[Formula]:
+    """Every part of a formula once, parts before wholes."""
+    seen: set[int] = set()
+    stack = [(formula, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            if node[0] in ("and", "or"):
+                stack.extend((part, False) for part in node[1])
+
+
+def _atoms(formula: Formula) -> Iterator[Formula]:
+    return (node for node in _nodes(formula) if node[0] not in ("and", "or"))
+
+
+def _final(formula: Formula, bits: dict[tuple[int, Node], int | bool | None]) -> Formula:
+    """*formula* with the bits of its conditions, simplified where all or no choices assert one."""
+    memo: dict[int, Formula] = {}
+    for node in _nodes(formula):
+        kind = node[0]
+        if kind in ("and", "or"):
+            memo[id(node)] = _join(kind, [memo[id(part)] for part in node[1]])
+            continue
+        pairs: list[tuple[int | None, int | None]] = []
+        for index, condition in node[2]:
+            bit = None if condition is None else bits[index, condition]
+            if isinstance(bit, bool):
+                if bit == (kind == "at_least"):  # hits always, or misses always
+                    pairs.append((index, None))
+            else:
+                pairs.append((index, bit))
+        if pairs:
+            memo[id(node)] = (kind, node[1], tuple(pairs))
+        else:
+            memo[id(node)] = kind == "all_but"
+    result = memo[id(formula)]
+    return None if result is True else result
+
+
+# -- what a set mentions --------------------------------------------------------------------------
+
+
+def _within(objects: ObjectSet) -> Iterator[ObjectSet]:
+    """A set, and each that its clauses hold at any depth, once."""
+    seen: set[int] = set()
+    stack = [objects]
+    while stack:
+        one = stack.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            for clause in reversed(one.clauses):
+                if id(clause) not in seen:
+                    seen.add(id(clause))
+                    stack.extend(reversed(clause))
+
+
+def _cells(
+    regions: tuple[Region, ...], others: list[Region | Some], algebra: Algebra
+) -> list[Region]:
+    """*regions*, cut so that each of the *others* covers a part or has no name of it."""
+    names: dict[StringSet, None] = {}
+    for other in others:
+        names.update(dict.fromkeys((*other.inside, *other.outside)))
+    cells = list(regions)
+    for string in names:
+        cut = []
+        for cell in cells:
+            if string in cell.inside or string in cell.outside:
+                cut.append(cell)
+                continue
+            for inside, outside in (
+                ((*cell.inside, string), cell.outside),
+                (cell.inside, (*cell.outside, string)),
+            ):
+                if algebra.has_name(inside, outside):
+                    cut.append(Region(inside, outside, cell.node))
+        cells = cut
+        if len(cells) > sets.MAX_REGIONS:
+            raise LimitError("name_regions", len(cells), sets.MAX_REGIONS)
+    return cells
+
+
+def _covers(region: Region | Some, one: MemberClass) -> bool:
+    cell = one.region
+    assert cell is not None
+    return all(names in cell.inside for names in region.inside) and all(
+        names in cell.outside for names in region.outside
+    )
