@@ -1,12 +1,10 @@
 """The formats of JSON Schema 2020-12, each from the grammar of its RFC.
 
 A format is an ECMA-262 pattern for the whole text, put together from parts named as in the RFC.
-Where it asks for more than a regular language can say, or than is worth its cost, `gap` says what
-is not checked (the language is then too large) or not written (too small).
+Where it asks for more than a regular language can say, or than is worth its cost, `unwritten` says
+what is left out (the language is then too small) and `unchecked` what is let through (too large).
 
-Cost decides two things.  No format is an intersection, since a count beside a structure (253
-characters in labels of 63) would make every position of the text a state of its own.  And leap
-seconds, of which the hour and minute determine the offset, are written for offsets of quarter
+Leap seconds, of which the hour and minute determine the offset, are written for offsets of quarter
 hours: 96 pairs instead of 1440.
 
 A name that is not in :data:`FORMATS` says nothing about the text, as the standard has it.
@@ -40,14 +38,22 @@ class Format:
         source: The document that defines it.
         pattern: ECMA-262 pattern of the whole text, if `build` is None.
         build: Makes the expression where a pattern would be too long.
-        gap: How the language differs from the document's, one line; None if it does not.
+        unwritten: What the document allows and is never written, one line; None if nothing.
+        unchecked: What the document forbids and is let through, one line; None if nothing.
     """
 
     name: str
     source: str
     pattern: str = ""
     build: Callable[[Expressions, Encoding], int] | None = None
-    gap: str | None = None
+    unwritten: str | None = None
+    unchecked: str | None = None
+
+    @property
+    def gap(self) -> str | None:
+        """How the language differs from the document's, one line; None if it does not."""
+        parts = [part for part in (self.unwritten, self.unchecked) if part is not None]
+        return "; ".join(parts) or None
 
 
 def format_expression(expressions: Expressions, name: str, encoding: Encoding) -> int | None:
@@ -110,7 +116,7 @@ _TIME = _any_of(
     f"{_HOUR}:[0-5][0-9]:[0-5][0-9]{_FRACTION}{_OFFSET}",
     *(_leap_second(hour) for hour in range(24)),
 )
-_LEAP_GAP = "a leap second is only written with an offset of whole quarter hours"
+_LEAP_SECONDS = "a leap second is only written with an offset of whole quarter hours"
 
 _DURATION_TIME = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"
 _DURATION_DATE = "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)"
@@ -129,7 +135,18 @@ def _label() -> str:
     return f"{_END}(?:{_END}|{_INNER}(?:{third}|{fourth}))?"
 
 
-_HOSTNAME = f"{_label()}(?:\\.{_label()})*"
+_LABELS = f"{_label()}(?:\\.{_label()})*"
+
+
+def _at_most(e: Expressions, encoding: Encoding, item: int, count: int) -> int:
+    """The texts of *item* that have at most *count* characters."""
+    character = e.codepoints([(0, 0x10FFFF)], encoding)
+    return e.intersect([item, e.repeat(character, 1, count)])
+
+
+def _hostname(e: Expressions, encoding: Encoding) -> int:
+    return _at_most(e, encoding, parse(_LABELS).full(e, encoding), 253)
+
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = f"{_OCTET}(?:\\.{_OCTET}){{3}}"
@@ -161,17 +178,24 @@ _ADDRESS = f"\\[(?:{_IPV4}|[Ii][Pp][Vv]6:{_IPV6})\\]"
 def _local_part(more: str) -> str:
     """Dot-string or quoted string, *more* characters allowed besides ASCII."""
     atext = f"[{_ATEXT}{more}]"
-    quoted = f'"(?:[ !#-\\[\\]-~{more}]|\\\\[ -~]){{0,62}}"'
-    return f"(?:{atext}(?:\\.?{atext}){{0,63}}|{quoted})"
+    quoted = f'"(?:[ !#-\\[\\]-~{more}]|\\\\[ -~])*"'
+    return f"(?:{atext}(?:\\.?{atext})*|{quoted})"
 
 
-_EMAIL = f"{_local_part('')}@(?:{_DOMAIN}|{_ADDRESS})"
+def _mailbox(e: Expressions, encoding: Encoding, more: str, domain: int) -> int:
+    """A local part of at most 64 characters, and a domain or an address."""
+    local = _at_most(e, encoding, parse(_local_part(more)).full(e, encoding), 64)
+    address = parse(_ADDRESS).full(e, encoding)
+    return e.concat([local, parse("@").full(e, encoding), e.union([domain, address])])
+
+
+def _email(e: Expressions, encoding: Encoding) -> int:
+    domain = _at_most(e, encoding, parse(_DOMAIN).full(e, encoding), 255)
+    return _mailbox(e, encoding, "", domain)
 
 
 def _idn_email(e: Expressions, encoding: Encoding) -> int:
-    local = parse(_local_part("\\u{80}-\\u{10FFFF}") + "@").full(e, encoding)
-    domains = [idn.host_name(e, encoding), parse(_ADDRESS).full(e, encoding)]
-    return e.concat([local, e.union(domains)])
+    return _mailbox(e, encoding, "\\u{80}-\\u{10FFFF}", idn.host_name(e, encoding))
 
 
 # -- identifiers: RFC 3986, RFC 3987 --------------------------------------------------------------
@@ -265,48 +289,67 @@ def _regex(e: Expressions, encoding: Encoding) -> int:
 
     quantifier, close, bar = part(_QUANTIFIER), part("\\)"), part("\\|")
     capture, look = part("\\((?:\\?:)?"), part("\\(\\?<?[=!]")
+    name = part("\\(\\?<[A-Za-z_$][A-Za-z0-9_$]*>")
     terms = [e.concat([part(_ATOM), quantifier]), part("[\\^$]|\\\\[bB]")]
-    body = e.NEVER
+    body = named = e.NEVER  # without any named group; with one
     for _ in range(_REGEX_DEPTH + 1):
         group = e.concat([capture, body, close, quantifier])
         line = e.repeat(e.union([*terms, group, e.concat([look, body, close])]), 0, None)
-        body = e.concat([line, e.repeat(e.concat([bar, line]), 0, None)])
-    return body
+        holding = e.union(
+            [
+                e.concat([name, body, close, quantifier]),
+                e.concat([capture, named, close, quantifier]),
+                e.concat([look, named, close]),
+            ]
+        )
+        before = e.repeat(e.concat([line, bar]), 0, None)
+        after = e.repeat(e.concat([bar, line]), 0, None)
+        body = e.concat([line, after])
+        named = e.concat([before, line, holding, line, after])
+    return e.union([body, named])
 
 
 # -- the table ------------------------------------------------------------------------------------
 
-_MAIL_GAP = (
-    "the local part has at most 64 characters besides dots and quotes; the domain's length is not "
-    "checked; of address literals only IPv4 and IPv6, the only tag that is registered"
-)
+_ADDRESSES = "of address literals only IPv4 and IPv6, the only tag that is registered"
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         form.name: form
         for form in (
-            Format("date-time", "RFC 3339, 5.6", f"{_DATE}[Tt]{_TIME}", gap=_LEAP_GAP),
+            Format("date-time", "RFC 3339, 5.6", f"{_DATE}[Tt]{_TIME}", unwritten=_LEAP_SECONDS),
             Format("date", "RFC 3339, 5.6", _DATE),
-            Format("time", "RFC 3339, 5.6", _TIME, gap=_LEAP_GAP),
+            Format("time", "RFC 3339, 5.6", _TIME, unwritten=_LEAP_SECONDS),
             Format(
                 "duration",
                 "RFC 3339, appendix A",
                 _DURATION,
-                gap="only capital letters are written",
+                unwritten="only capital letters are written",
             ),
-            Format("email", "RFC 5321, 4.1.2", _EMAIL, gap=_MAIL_GAP),
-            Format("idn-email", "RFC 6531, 3.3", build=_idn_email, gap=f"{_MAIL_GAP}; {idn.GAP}"),
+            Format("email", "RFC 5321, 4.1.2", build=_email, unwritten=_ADDRESSES),
+            Format(
+                "idn-email",
+                "RFC 6531, 3.3",
+                build=_idn_email,
+                unwritten=f"{_ADDRESSES}; {idn.UNWRITTEN}",
+                unchecked=f"the local part is counted in characters; {idn.UNCHECKED}",
+            ),
             Format(
                 "hostname",
                 "RFC 1123, 2.1",
-                _HOSTNAME,
-                gap=(
-                    "the whole length of 253 is not checked; labels with -- as third and fourth "
-                    "character are not written: among them are A-labels, whose Punycode is not "
-                    "regular"
+                build=_hostname,
+                unwritten=(
+                    "no label has -- as third and fourth character: among these are A-labels, "
+                    "whose Punycode is not regular"
                 ),
             ),
-            Format("idn-hostname", "RFC 5890, 2.3.2.3", build=idn.host_name, gap=idn.GAP),
+            Format(
+                "idn-hostname",
+                "RFC 5890, 2.3.2.3",
+                build=idn.host_name,
+                unwritten=idn.UNWRITTEN,
+                unchecked=idn.UNCHECKED,
+            ),
             Format("ipv4", "RFC 2673, 3.2", _IPV4),
             Format("ipv6", "RFC 4291, 2.2", _IPV6),
             Format("uri", "RFC 3986, appendix A", _URI),
@@ -325,10 +368,11 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
                 "regex",
                 "ECMA-262, 22.2.1",
                 build=_regex,
-                gap=(
-                    f"groups nest at most {_REGEX_DEPTH} deep; no group names, back-references, "
-                    "\\0 or identity escapes; ranges only among digits or letters of one case; "
-                    "general categories only; counts in order of at most four digits"
+                unwritten=(
+                    f"groups nest at most {_REGEX_DEPTH} deep; at most one has a name; no "
+                    "back-references, \\0 or identity escapes; ranges only among digits or "
+                    "letters of one case; general categories only; counts in order of at most "
+                    "four digits"
                 ),
             ),
         )

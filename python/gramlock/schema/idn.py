@@ -13,9 +13,10 @@ starts with a digit, and a right-to-left label has European or Arabic digits, no
 Written this way every character leads to one expression: a union of whole names, each with its
 sets of thousands of letters, would be followed in all its branches at once.
 
-What is approximated is in `GAP`: the table of RFC 5892 by general category, exceptions and blocks;
-right-to-left by blocks; some contexts by a stricter rule; no A-labels, whose Punycode is not
-regular, and with them the limit on their length.
+What is approximated is in `UNWRITTEN` and `UNCHECKED`: the table of RFC 5892 by general category,
+exceptions and blocks; right-to-left by blocks; some contexts by a stricter rule; no A-labels, whose
+Punycode is not regular, and of the limit on their length no more than this: a label that needs one
+has at most 59 characters, since ``xn--`` goes before it.
 
 Tested by tests/test_formats.py.
 """
@@ -33,12 +34,15 @@ from gramlock.syntax.unicode_sets import property_set
 if TYPE_CHECKING:
     from gramlock._core import Expressions
 
-__all__ = ["GAP", "host_name"]
+__all__ = ["UNCHECKED", "UNWRITTEN", "host_name"]
 
-GAP = (
-    "the table of RFC 5892 is approximated by categories and blocks, and its rules for single "
-    "characters are stricter; capital letters beside non-ASCII ones and two hyphens in a row, and "
-    "so A-labels, are not written; the lengths of labels and names are not checked"
+UNWRITTEN = (
+    "rules for single characters are stricter than RFC 5892 has them; no capital letters beside "
+    "others than ASCII, no two hyphens in a row, and so no A-labels"
+)
+UNCHECKED = (
+    "the table of RFC 5892 is approximated by categories and blocks; the length of a label is "
+    "counted as written, and not in Punycode; the length of the whole name is not checked"
 )
 
 _BANNED = [(0x640, 0x640), (0x7FA, 0x7FA), (0x302E, 0x302F), (0x3031, 0x3035), (0x303B, 0x303B)]
@@ -54,6 +58,11 @@ _ASCII_LETTERS = [(0x41, 0x5A), (0x61, 0x7A)]
 _EUROPEAN = [*_FIGURES, (0x6F0, 0x6F9)]
 _ARABIC = [(0x660, 0x669)]
 _VIRAMAS = [0x94D, 0x9CD, 0xA4D, 0xACD, 0xB4D, 0xBCD, 0xC4D, 0xCCD, 0xD4D, 0xDCA, 0x1039]
+# Letters of Arabic scripts that join on both sides, and to the right: between them a word may have
+# a zero-width non-joiner (appendix A.1 of RFC 5892). Not all: those of common words.
+_JOIN_BOTH = [(0x628, 0x628), (0x62A, 0x62E), (0x633, 0x63A), (0x641, 0x647), (0x649, 0x64A)]
+_JOIN_BOTH += [(code, code) for code in (0x67E, 0x686, 0x6A9, 0x6AF, 0x6CC)]
+_JOIN_RIGHT = [(0x622, 0x625), (0x627, 0x627), (0x629, 0x629), (0x62F, 0x632), (0x648, 0x648)]
 _DOTS = [(0x2E, 0x2E), (0x3002, 0x3002), (0xFF0E, 0xFF0E), (0xFF61, 0xFF61)]
 
 
@@ -128,11 +137,27 @@ class _Names:
         return self.e.concat([self.one(0xB7), self.one(0x6C)])
 
     def right_unit(self) -> int:
-        """A right-to-left letter; in Hebrew geresh or gershayim may follow."""
+        """A right-to-left letter; in Hebrew geresh or gershayim may follow, in Arabic scripts a
+        non-joiner and one more letter."""
         e = self.e
         hebrew = intersection(self.right, _scripts("Hebrew"))
         sign = e.union([e.EPSILON, self.of([(0x5F3, 0x5F4)])])
-        return e.union([self.of(subtract(self.right, hebrew)), e.concat([self.of(hebrew), sign])])
+        both = intersection(self.right, normalise(_JOIN_BOTH))
+        joined, gap = self.of(both), self.one(0x200C)
+        last = e.union([e.EPSILON, e.concat([gap, self.of(_JOIN_RIGHT)])])
+        return e.union(
+            [
+                self.of(subtract(self.right, union(hebrew, both))),
+                e.concat([self.of(hebrew), sign]),
+                e.concat([joined, self.some(e.concat([gap, joined])), last]),
+            ]
+        )
+
+    def limited(self, label: int) -> int:
+        """The labels of at most 63 characters, 59 if one is not ASCII."""
+        e = self.e
+        plain, any_one = self.of([(0, 0x7F)]), self.of([(0, 0x10FFFF)])
+        return e.intersect([label, e.union([e.repeat(plain, 1, 63), e.repeat(any_one, 1, 59)])])
 
     def later(self, *units: int) -> int:
         """Any number of units, a hyphen before any."""
@@ -145,7 +170,7 @@ class _Names:
             e.concat([self.hyphen, digit, self.later(unit, digit)])
             for digit in (self.of(_EUROPEAN), self.of(_ARABIC))
         ]
-        return e.concat([unit, self.later(unit), e.union([e.EPSILON, *digits])])
+        return self.limited(e.concat([unit, self.later(unit), e.union([e.EPSILON, *digits])]))
 
     def name(self) -> int:
         e = self.e
@@ -154,8 +179,8 @@ class _Names:
         plain = self.of([*_FIGURES, *_ASCII_LETTERS])
         plain_rest = self.some(e.concat([self.hyphen, plain]))  # capitals, if all is ASCII
         capital, figure = self.of(_ASCII_LETTERS), self.of(_FIGURES)
-        word = e.union([e.concat([letter, rest]), e.concat([capital, plain_rest])])
-        number = e.union([e.concat([digit, rest]), e.concat([figure, plain_rest])])
+        word = self.limited(e.union([e.concat([letter, rest]), e.concat([capital, plain_rest])]))
+        number = self.limited(e.union([e.concat([digit, rest]), e.concat([figure, plain_rest])]))
         numbers = e.concat([number, self._dotted(e.union([word, number]))])
         rtl = self.right_label()
         mixed = e.concat([rtl, self._dotted(e.union([word, rtl]))])
