@@ -3,7 +3,7 @@
 ::
 
     document ──load──▸ scopes ──model──▸ leaves ──algebra──▸ shapes ──emit──▸ grammar
-              dialects, $ref   keywords           ∩ ∪ by type        objects, arrays, terminals
+              dialects, $ref   keywords          ∩ ∪ ¬ by type       objects, arrays, terminals
 
 One call, :func:`compile_schema`; everything else is internal. A keyword is enforced, or the schema
 is refused with every place that cannot be (or, with ``on_unsupported="relax"``, those places are
@@ -12,7 +12,7 @@ left out and listed in the report). Nothing is silent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import (
@@ -27,12 +27,15 @@ from .emit import Emitter
 from .load import SCHEMA_NODES, Loader, place_of
 from .model import Reader
 from .options import SchemaOptions
+from .relax import Loose, keyword_of
 from .report import Report
 
 if TYPE_CHECKING:
     from .._core import GrammarHandle
 
 __all__ = ["Report", "SchemaOptions", "compile_schema"]
+
+MAX_ATTEMPTS = 4  # each finds places that the complements of the one before had hidden
 
 
 def compile_schema(
@@ -52,43 +55,87 @@ def compile_schema(
         LimitError: It is nested too deep, or its combinations are too many.
     """
     options = options or SchemaOptions()
+    if options.on_unsupported == "relax":
+        return _relaxed(schema, options).result()
+    attempt = _Attempt(schema, options)
+    if attempt.unsupported:
+        raise UnsupportedSchemaError(attempt.unsupported)
+    return attempt.result()
+
+
+def _relaxed(schema: Any, options: SchemaOptions) -> _Attempt:
+    """A conversion that leaves out what it has to; in the worst case every complement."""
+    known: list[Place] | None = None
     try:
-        grammar = _compile(schema, options, True)
-    except LimitError as error:  # complements multiply: without them the place can be named
+        for _ in range(MAX_ATTEMPTS):
+            attempt = _Attempt(schema, options, known)
+            if attempt.settled:
+                return attempt
+            known = attempt.unsupported
+    except LimitError as error:
         if error.budget != "schema_alternatives":
             raise
-        grammar = None
-    if grammar is None:  # the complement of what is relaxed, and too large, would be too small
-        grammar = _compile(schema, options, False)
-    assert grammar is not None
-    return grammar
+    return _Attempt(schema, options, known or [], negates=False)
 
 
-def _compile(
-    schema: Any, options: SchemaOptions, exact: bool
-) -> tuple[GrammarHandle, Report] | None:
-    """One attempt; None if it took complements although something had to be relaxed."""
-    from .._core import GrammarBuilder, expressions
+class _Attempt:
+    """One conversion.
 
-    store = expressions(options.limits)
-    algebra = Algebra(store, options.limit("schema_nodes", SCHEMA_NODES))
-    reader = Reader(Loader(schema, options), options, algebra)
-    root = reader.read(schema)
-    if reader.invalid:
-        raise InvalidSchemaError(_in_order(reader.invalid))
-    _separate_branches(reader, algebra, exact)
-    emitter = Emitter(GrammarBuilder(store), algebra, options)
-    node = emitter.root(root)
-    if algebra.invalid:
-        raise InvalidSchemaError(_in_order(algebra.invalid))
-    unsupported = _in_order(reader.unsupported + algebra.unsupported)
-    if unsupported and options.on_unsupported == "error":
-        raise UnsupportedSchemaError(unsupported)
-    if unsupported and exact and algebra.negates():
-        return None
-    if node == emitter.builder.FAIL or (emitter.recursive and not algebra.inhabited(root)):
-        raise UnsatisfiableError(algebra.conflicts or Place("no value satisfies the schema", ""))
-    return emitter.builder.finish(node), Report(reader.leaves, options, unsupported)
+    Args:
+        left_out: Places that an earlier attempt could not enforce: no complement is taken of what
+            reaches one of them.
+        negates: Whether complements are taken of anything else.
+
+    Attributes:
+        unsupported: What cannot be enforced.
+        settled: Whether the grammar has all values that it should have, and maybe more.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        options: SchemaOptions,
+        left_out: Sequence[Place] | None = None,
+        negates: bool = True,
+    ) -> None:
+        from .._core import GrammarBuilder, expressions
+
+        store = expressions(options.limits)
+        self.options = options
+        self.algebra = algebra = Algebra(store, options.limit("schema_nodes", SCHEMA_NODES))
+        self.reader = Reader(Loader(schema, options), options, algebra, left_out is not None)
+        self.root = self.reader.read(schema)
+        if self.reader.invalid:
+            raise InvalidSchemaError(_in_order(self.reader.invalid + self.reader.unsupported))
+        if left_out is not None:
+            algebra.loose = Loose(self.reader, left_out, negates)
+        _separate_branches(self.reader, algebra)
+        self.emitter = Emitter(GrammarBuilder(store), algebra, options)
+        self.node = self.emitter.root(self.root)
+        if algebra.invalid:
+            raise InvalidSchemaError(_in_order(algebra.invalid))
+        places = self.reader.unsupported + algebra.unsupported
+        known = left_out is not None and set(algebra.unsupported) <= set(left_out)
+        self.settled = known or not places or not algebra.negates()
+        for path in algebra.left_out:
+            pointer, where = place_of(keyword_of(path))
+            message = f"left to a validator, since something in it cannot be enforced{where}"
+            places.append(Place(message, pointer))
+        self.unsupported = _in_order(places)
+
+    def result(self) -> tuple[GrammarHandle, Report]:
+        """The grammar and its report.
+
+        Raises:
+            UnsatisfiableError: Nothing is in it.
+        """
+        emitter, algebra = self.emitter, self.algebra
+        failed = self.node == emitter.builder.FAIL
+        if failed or (emitter.recursive and not algebra.inhabited(self.root)):
+            nothing = Place("no value satisfies the schema", "")
+            raise UnsatisfiableError(algebra.conflicts or nothing)
+        report = Report(self.reader.leaves, self.options, self.unsupported)
+        return emitter.builder.finish(self.node), report
 
 
 def _in_order(places: list[Place]) -> list[Place]:
@@ -96,17 +143,12 @@ def _in_order(places: list[Place]) -> list[Place]:
     return list(dict.fromkeys(places))
 
 
-def _separate_branches(reader: Reader, algebra: Algebra, exact: bool) -> None:
+def _separate_branches(reader: Reader, algebra: Algebra) -> None:
     """``oneOf`` was read as a union: takes out of each branch what others hold as well."""
     changed = []
     for leaf, nodes in reader.one_of:
         pairs = list(_overlaps(leaf, nodes, algebra))
-        if pairs and not exact:
-            pointer, where = place_of((leaf.path, "oneOf"))
-            first, second = pairs[0]
-            message = f"branches {first} and {second} may hold at once{where}"
-            reader.unsupported.append(Place(message, pointer))
-        elif pairs:
+        if pairs:
             changed.append((nodes, pairs))
     for nodes, pairs in changed:
         branches = list(nodes)

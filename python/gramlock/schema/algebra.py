@@ -109,6 +109,8 @@ class Algebra:
     Attributes:
         invalid: Places of schemas that include themselves without progress.
         unsupported: Places of schemas whose complement is no normal form.
+        loose: Whether a set may be larger than its schema: its complement is everything then.
+        left_out: Paths of the schemas whose complement was given up for that.
     """
 
     def __init__(self, expressions: Expressions, max_nodes: int) -> None:
@@ -119,6 +121,8 @@ class Algebra:
         self._conflicts: dict[tuple[int, str], tuple[Path, str]] = {}
         self._max_nodes = max_nodes
         self.unsupported: list[Place] = []
+        self.loose: Callable[[Node], bool] | None = None
+        self.left_out: list[Path] = []
         self._conjunctions: dict[tuple[Node, ...], Node] = {}
         self._negations: dict[Node, Node] = {}
         self._unions: dict[tuple[Node, ...], Node] = {}
@@ -331,6 +335,9 @@ class Algebra:
     def _expand_negation(self, node: Negation) -> Shape:
         """De Morgan: so that complements of complements meet, and products stay sums."""
         inner = node.inner
+        if self.loose is not None and self.loose(inner):
+            self.left_out.append(node.path)
+            return FULL
         if isinstance(inner, Union):
             return self.expand(self.conjunction([self.negation(one) for one in inner.members]))
         if isinstance(inner, Conjunction):

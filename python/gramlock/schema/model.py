@@ -65,22 +65,33 @@ class Reader:
         one_of: Schemas with ``oneOf`` and its branches, read as a union; whoever uses the result
             checks that they exclude each other.
         derived: Sets that are worked out from other schemas.
+        inexact: Schemas of which something was left out.
+        edges: Pairs of a schema and one that it applies or refers to; None where nobody asks.
         later: Parts of the schema being read that come after all others, since they only choose
             between members that are declared elsewhere.
         last: Parts that come after those, since they are about what all others say.
     """
 
-    def __init__(self, loader: Loader, options: SchemaOptions, algebra: Algebra) -> None:
+    def __init__(
+        self,
+        loader: Loader,
+        options: SchemaOptions,
+        algebra: Algebra,
+        keeps_edges: bool = False,
+    ) -> None:
         self.loader, self.options, self.algebra = loader, options, algebra
         self.later: list[tuple[str, Any]] = []
         self.last: list[tuple[str, Any]] = []
         self.derived: list[Node] = []
+        self.inexact: set[Leaf] = set()
+        self.edges: list[tuple[Leaf, Leaf]] | None = [] if keeps_edges else None
         self.leaves: list[Leaf] = []
         self.invalid: list[Place] = []
         self.unsupported: list[Place] = []
         self.one_of: list[tuple[Leaf, list[Node]]] = []
         self._known: dict[tuple[int, int], Leaf] = {}
         self._queue: list[Leaf] = []
+        self._reading: Leaf | None = None
         self._pattern_sets: dict[str, StringSet] = {}
         self._pattern_problems: dict[str, tuple[bool, str] | None] = {}
 
@@ -113,6 +124,8 @@ class Reader:
                     schema = {name: v for name, v in schema.items() if name not in hidden}
                 leaf = self._known[key] = Leaf(schema, path, scope)
                 self._queue.append(leaf)
+            if self.edges is not None and self._reading is not None:
+                self.edges.append((self._reading, leaf))
             return leaf
         if schema is True:
             return sets.ANYTHING
@@ -175,9 +188,12 @@ class Reader:
     def check_pattern(self, leaf: Leaf, path: Path, pattern: str) -> bool:
         """Whether *pattern* is a regular expression that can be enforced; notes it if not."""
         problem = self._pattern_problem(pattern)
-        if problem is not None:
-            self._note(self.invalid if problem[0] else self.unsupported, path, problem[1])
-        return problem is None
+        if problem is None:
+            return True
+        invalid, message = problem
+        self._note(self.invalid if invalid else self.unsupported, path, message)
+        self.inexact.add(leaf)
+        return False
 
     def is_pattern(self, pattern: str) -> bool:
         """Whether *pattern* is a regular expression that can be enforced."""
@@ -221,6 +237,7 @@ class Reader:
         if _type_bits(leaf.schema) & types:
             message = note or f"the keyword {key} is not supported"
             self._note(self.unsupported, (leaf.path, key), message)
+            self.inexact.add(leaf)
 
     def _note(self, places: list[Place], path: Path, message: str) -> None:
         pointer, where = place_of(path)
@@ -229,6 +246,7 @@ class Reader:
     # -- one schema ---------------------------------------------------------------------------
 
     def _read(self, leaf: Leaf) -> None:
+        self._reading = leaf
         schema, dialect = leaf.schema, leaf.scope.dialect
         handlers = handlers_of(dialect.year)
         found: Found = {}

@@ -32,7 +32,6 @@ from .strings import StringSet
 
 if TYPE_CHECKING:
     from .algebra import Algebra
-    from .load import Path
     from .model import Reader
 
 __all__ = ["Unevaluated", "items", "properties"]
@@ -77,16 +76,17 @@ class Unevaluated(Derived):
     """The values whose unevaluated members (or items) are in *rest*.
 
     Attributes:
+        leaf: The schema that has the keyword.
         rest: The value of the keyword.
         claims: What the schema around it evaluates.
         choices: Conditions of which one always holds, after those that this hangs on.
     """
 
-    __slots__ = ("choices", "claims", "rest")
+    __slots__ = ("choices", "claims", "leaf", "rest")
 
-    def __init__(self, path: Path, rest: Node) -> None:
-        super().__init__(path)
-        self.rest = rest
+    def __init__(self, leaf: Leaf, key: str, rest: Node) -> None:
+        super().__init__((leaf.path, key))
+        self.leaf, self.rest = leaf, rest
         self.claims: list[Claim] = []
         self.choices: list[tuple[Conditions, list[Conditions]]] = []
 
@@ -138,14 +138,14 @@ def properties(reader: Reader, leaf: Leaf, rest: Node) -> Unevaluated:
 
     Cost: one visit of each schema that applies in place; called while the schemas are read.
     """
-    node = _Properties((leaf.path, "unevaluatedProperties"), rest)
+    node = _Properties(leaf, "unevaluatedProperties", rest)
     _Walk(reader, node, _names).visit(leaf, (), ())
     return node
 
 
 def items(reader: Reader, leaf: Leaf, rest: Node) -> Unevaluated:
     """The arrays of *leaf*'s keyword ``unevaluatedItems``, whose value is *rest*."""
-    node = _Items((leaf.path, "unevaluatedItems"), rest)
+    node = _Items(leaf, "unevaluatedItems", rest)
     _Walk(reader, node, _positions).visit(leaf, (), ())
     return node
 
