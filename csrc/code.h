@@ -54,6 +54,7 @@ typedef struct glk_code {
     glk_vec instrs; /* glk_instr */
     glk_vec lists;  /* u32 */
     uint32_t root;
+    bool marked;    /* holds a container whose items or free keys must differ; set when linked */
     bool counted;   /* holds a REP with a finite upper bound or a lower bound above 1 */
 } glk_code;
 

@@ -8,21 +8,24 @@ enum { MERGE_DEPTH = 100 }; /* how deep rests are united; past it frames with eq
 static void destroy(glk_epoch *self) {
     glk_arena_free(&self->arena);
     glk_table *tables[] = {&self->conts,  &self->configs, &self->closures,
-                           &self->unions, &self->keys,    &self->masks};
+                           &self->unions, &self->keys,    &self->masks,
+                           &self->texts};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         glk_table_free(tables[i]);
     }
     glk_index *indexes[] = {&self->cont_index,  &self->config_index, &self->closure_index,
                             &self->union_index, &self->key_index,    &self->mask_index,
-                            &self->seen_index};
+                            &self->seen_index,  &self->text_index};
     for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) {
         glk_index_free(indexes[i]);
     }
-    glk_vec *vecs[] = {&self->todo, &self->seen, &self->threads, &self->frames, &self->ids};
+    glk_vec *vecs[] = {&self->todo,  &self->seen,  &self->threads, &self->frames, &self->ids,
+                       &self->ways, &self->turns, &self->bytes,   &self->visit};
     for (size_t i = 0; i < sizeof vecs / sizeof *vecs; i++) {
         glk_vec_free(vecs[i]);
     }
     glk_objects_free(&self->objects);
+    glk_values_free(&self->values);
     (void)pthread_mutex_destroy(&self->lock);
     glk_release(NULL, self, sizeof *self);
 }
@@ -36,9 +39,10 @@ static void init_tables(glk_epoch *self) {
     glk_table_init(&self->unions, account, sizeof(glk_union));
     glk_table_init(&self->keys, account, sizeof(glk_key));
     glk_table_init(&self->masks, account, sizeof(glk_thread_mask));
+    glk_table_init(&self->texts, account, sizeof(glk_text_node));
     glk_index *indexes[] = {&self->cont_index,  &self->config_index, &self->closure_index,
                             &self->union_index, &self->key_index,    &self->mask_index,
-                            &self->seen_index};
+                            &self->seen_index,  &self->text_index};
     for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) {
         glk_index_init(indexes[i], account);
     }
@@ -47,17 +51,25 @@ static void init_tables(glk_epoch *self) {
     glk_vec_init(&self->threads, account, sizeof(glk_thread));
     glk_vec_init(&self->frames, account, sizeof(glk_frame));
     glk_vec_init(&self->ids, account, sizeof(uint32_t));
+    glk_vec_init(&self->ways, account, sizeof(glk_way));
+    glk_vec_init(&self->turns, account, sizeof(glk_turn));
+    glk_vec_init(&self->bytes, account, 1);
+    glk_vec_init(&self->visit, account, sizeof(uint32_t));
     glk_objects_init(&self->objects, account);
+    glk_values_init(&self->values, account);
 }
 
-/* "{" and the tagged "}" and ",", which all objects share. */
+/* Brackets, and tagged ones and ",", which all containers share. */
 static glk_status make_punctuation(glk_epoch *self, glk_error *err) {
+    static const uint8_t open[] = "{[", close[] = "}]";
     glk_exprs *exprs = &self->terminals->exprs;
     uint32_t expr, tag;
-    GLK_TRY(glk_expr_byte(exprs, '{', &expr, err));
-    GLK_TRY(glk_terminals_state(self->terminals, expr, &self->open_state, err));
-    GLK_TRY(glk_expr_tag(exprs, GLK_LABEL_CLOSE, &tag, err));
-    GLK_TRY(glk_expr_literal(exprs, (const uint8_t *)"}", 1, tag, &self->close_expr, err));
+    for (size_t i = 0; i < 2; i++) {
+        GLK_TRY(glk_expr_byte(exprs, open[i], &expr, err));
+        GLK_TRY(glk_terminals_state(self->terminals, expr, &self->open_state[i], err));
+        GLK_TRY(glk_expr_tag(exprs, GLK_LABEL_CLOSE, &tag, err));
+        GLK_TRY(glk_expr_literal(exprs, close + i, 1, tag, &self->close_expr[i], err));
+    }
     GLK_TRY(glk_expr_tag(exprs, GLK_LABEL_COMMA, &tag, err));
     return glk_expr_literal(exprs, (const uint8_t *)",", 1, tag, &self->comma_expr, err);
 }
@@ -70,6 +82,7 @@ static glk_status make_bottom(glk_epoch *self, glk_error *err) {
     GLK_TRY(glk_table_add(&self->conts, &id, err));
     *(glk_cont *)glk_table_at(&self->conts, id) =
         (glk_cont){.frames = memory, .count = 1, .far = 0};
+    GLK_TRY(glk_table_add(&self->texts, &id, err)); /* the empty text */
     return GLK_OK;
 }
 
@@ -201,8 +214,68 @@ static glk_status find_far(glk_epoch *self, uint32_t base, uint32_t depth, uint3
     return intern_merged(self, base + count, depth, out, err);
 }
 
+/* A frame without texts and seen values. */
+static glk_status bare_frame(glk_epoch *self, glk_frame *frame, glk_error *err) {
+    if (frame->node == GLK_NONE) {
+        return GLK_OK;
+    }
+    frame->rest = glk_cont_at(self, frame->rest)->bare;
+    if (glk_code_at(self->code, frame->node)->op != GLK_OP_CONTAINER) {
+        return GLK_OK;
+    }
+    glk_object object = glk_object_view(self->code, frame->node);
+    uint32_t state = frame->param >> GLK_PHASE_BITS, phase = frame->param & GLK_PHASE_MASK;
+    glk_obligations now = glk_object_read(&self->objects, &object, state);
+    uint32_t seen = now.seen == 0 ? 0 : GLK_SEEN_SOME;
+    uint32_t start = now.start < GLK_START_SOME ? GLK_START_FRESH : now.start;
+    if (seen == now.seen && start == now.start) {
+        return GLK_OK;
+    }
+    GLK_TRY(glk_object_mark(&self->objects, &object, state, seen, start, &state, err));
+    frame->param = state << GLK_PHASE_BITS | phase;
+    return GLK_OK;
+}
+
+/* The bare twin of the frames on the stack, GLK_NONE if they are their own. */
+static glk_status find_bare(glk_epoch *self, uint32_t base, uint32_t depth, uint32_t *out,
+                            glk_error *err) {
+    uint32_t count = self->frames.count - base;
+    bool same = true;
+    for (uint32_t i = 0; i < count && self->code->marked; i++) {
+        glk_frame frame = ((glk_frame *)self->frames.data)[base + i], bare = frame;
+        GLK_TRY(bare_frame(self, &bare, err));
+        same = same && compare_frames(&frame, &bare) == 0;
+        GLK_TRY(glk_vec_push(&self->frames, &bare, err));
+    }
+    if (same) {
+        *out = GLK_NONE;
+        return GLK_OK;
+    }
+    GLK_TRY(merge_frames(self, base + count, depth, err));
+    return intern_merged(self, base + count, depth, out, err);
+}
+
+/* What frames say about texts, see glk_cont. */
+static void note_captures(const glk_epoch *self, glk_cont *cont) {
+    for (uint32_t i = 0; i < cont->count && self->code->marked; i++) {
+        const glk_frame *frame = &cont->frames[i];
+        if (frame->node == GLK_NONE) {
+            continue;
+        }
+        cont->captures = cont->captures || glk_cont_at(self, frame->rest)->captures;
+        cont->risky = cont->risky || glk_cont_at(self, frame->rest)->risky;
+        if (glk_code_at(self->code, frame->node)->op == GLK_OP_CONTAINER) {
+            glk_object object = glk_object_view(self->code, frame->node);
+            glk_obligations now =
+                glk_object_read(&self->objects, &object, frame->param >> GLK_PHASE_BITS);
+            cont->captures = cont->captures || now.start != GLK_START_NONE;
+            cont->risky = cont->risky || glk_object_is_risky(&object, &now);
+        }
+    }
+}
+
 static glk_status add_cont(glk_epoch *self, uint32_t base, uint32_t hash, uint32_t far,
-                           uint32_t *out, glk_error *err) {
+                           uint32_t bare, uint32_t *out, glk_error *err) {
     uint32_t count = self->frames.count - base, id = 0;
     size_t bytes = count * sizeof(glk_frame);
     void *memory;
@@ -210,8 +283,12 @@ static glk_status add_cont(glk_epoch *self, uint32_t base, uint32_t hash, uint32
     GLK_TRY(glk_arena_take(&self->arena, bytes, &memory, err));
     memcpy(memory, (glk_frame *)self->frames.data + base, bytes);
     GLK_TRY(glk_table_add(&self->conts, &id, err));
-    *(glk_cont *)glk_table_at(&self->conts, id) =
-        (glk_cont){.frames = memory, .count = count, .far = far == GLK_NONE ? id : far};
+    glk_cont *cont = glk_table_at(&self->conts, id);
+    *cont = (glk_cont){.frames = memory,
+                       .count = count,
+                       .far = far == GLK_NONE ? id : far,
+                       .bare = bare == GLK_NONE ? id : bare};
+    note_captures(self, cont);
     (void)glk_index_add(&self->cont_index, hash, id, err);
     *out = id;
     return GLK_OK;
@@ -234,10 +311,12 @@ static glk_status intern_merged(glk_epoch *self, uint32_t base, uint32_t depth, 
             return GLK_OK;
         }
     }
-    uint32_t far;
+    uint32_t far, bare;
     GLK_TRY(find_far(self, base, depth, &far, err));
     self->frames.count = base + count;
-    return add_cont(self, base, hash, far, out, err);
+    GLK_TRY(find_bare(self, base, depth, &bare, err));
+    self->frames.count = base + count;
+    return add_cont(self, base, hash, far, bare, out, err);
 }
 
 glk_status glk_cont_intern(glk_epoch *self, const glk_frame *frames, uint32_t count, uint32_t *out,
@@ -343,7 +422,8 @@ static glk_status merge_threads(glk_epoch *self, glk_error *err) {
     return GLK_OK;
 }
 
-static glk_status intern_config(glk_epoch *self, bool can_end, uint32_t *out, glk_error *err);
+static glk_status intern_config(glk_epoch *self, bool can_end, uint32_t text, uint32_t *out,
+                                glk_error *err);
 
 /* The twin with equal masks, GLK_NONE if it is the configuration itself; see glk_config.far. */
 static glk_status find_far_config(glk_epoch *self, bool can_end, const glk_config *config,
@@ -358,11 +438,11 @@ static glk_status find_far_config(glk_epoch *self, bool can_end, const glk_confi
         GLK_TRY(glk_vec_push(&self->threads, &thread, err));
     }
     *out = GLK_NONE;
-    return same ? GLK_OK : intern_config(self, can_end, out, err);
+    return same ? GLK_OK : intern_config(self, can_end, config->text, out, err);
 }
 
-static glk_status add_config(glk_epoch *self, bool can_end, uint32_t hash, uint32_t *out,
-                             glk_error *err) {
+static glk_status add_config(glk_epoch *self, bool can_end, uint32_t text, uint32_t hash,
+                             uint32_t *out, glk_error *err) {
     uint32_t count = self->threads.count, id = 0;
     size_t bytes = count * sizeof(glk_thread);
     void *memory;
@@ -370,7 +450,7 @@ static glk_status add_config(glk_epoch *self, bool can_end, uint32_t hash, uint3
     if (count > 0) {
         memcpy(memory, self->threads.data, bytes);
     }
-    glk_config draft = {.threads = memory, .count = count, .can_end = can_end};
+    glk_config draft = {.threads = memory, .count = count, .text = text, .can_end = can_end};
     uint32_t far = GLK_NONE;
     if (self->code->counted) {
         GLK_TRY(find_far_config(self, can_end, &draft, &far, err));
@@ -381,32 +461,125 @@ static glk_status add_config(glk_epoch *self, bool can_end, uint32_t hash, uint3
     config->threads = draft.threads;
     config->count = count;
     config->can_end = can_end;
+    config->text = text;
     config->far = far == GLK_NONE ? id : far;
+    config->bare = GLK_NONE;
     (void)glk_index_add(&self->config_index, hash, id, err);
     *out = id;
     return GLK_OK;
 }
 
+static bool needs_text(const glk_epoch *self) {
+    const glk_thread *threads = self->threads.data;
+    for (uint32_t i = 0; i < self->threads.count; i++) {
+        if (glk_cont_at(self, threads[i].rest)->captures) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Interns self->threads, sorted and merged. */
-static glk_status intern_config(glk_epoch *self, bool can_end, uint32_t *out, glk_error *err) {
+static glk_status intern_config(glk_epoch *self, bool can_end, uint32_t text, uint32_t *out,
+                                glk_error *err) {
     const glk_thread *threads = self->threads.data;
     uint32_t count = self->threads.count, id = 0;
-    uint32_t hash = glk_hash_u32s((const uint32_t *)threads, 2 * (size_t)count, can_end);
+    if (text != GLK_TEXT_NONE && !needs_text(self)) {
+        text = GLK_TEXT_NONE;
+    }
+    uint32_t seed = (uint32_t)glk_mix(text, can_end);
+    uint32_t hash = glk_hash_u32s((const uint32_t *)threads, 2 * (size_t)count, seed);
     glk_probe probe = glk_probe_start(&self->config_index, hash);
     while (glk_probe_next(&self->config_index, &probe, &id)) {
         const glk_config *c = glk_config_at(self, id);
-        if (c->count == count && c->can_end == can_end &&
+        if (c->count == count && c->can_end == can_end && c->text == text &&
             (count == 0 || memcmp(c->threads, threads, count * sizeof *threads) == 0)) {
             *out = id;
             return GLK_OK;
         }
     }
-    return add_config(self, can_end, hash, out, err);
+    return add_config(self, can_end, text, hash, out, err);
 }
 
-glk_status glk_config_intern(glk_epoch *self, bool can_end, uint32_t *out, glk_error *err) {
+glk_status glk_config_intern(glk_epoch *self, bool can_end, uint32_t text, uint32_t *out,
+                             glk_error *err) {
     if (self->threads.count > 1) {
         GLK_TRY(merge_threads(self, err));
     }
-    return intern_config(self, can_end, out, err);
+    return intern_config(self, can_end, text, out, err);
+}
+
+glk_status glk_config_bare(glk_epoch *self, uint32_t id, uint32_t *out, glk_error *err) {
+    const glk_config *config = glk_config_at(self, id);
+    if (config->bare == GLK_NONE) {
+        bool same = true;
+        self->threads.count = 0;
+        for (uint32_t i = 0; i < config->count; i++) {
+            glk_thread thread = config->threads[i];
+            thread.rest = glk_cont_at(self, thread.rest)->bare;
+            same = same && thread.rest == config->threads[i].rest;
+            GLK_TRY(glk_vec_push(&self->threads, &thread, err));
+        }
+        uint32_t twin = id;
+        if (!same) {
+            GLK_TRY(glk_config_intern(self, config->can_end, GLK_TEXT_BARE, &twin, err));
+        }
+        glk_config_at(self, id)->bare = twin;
+    }
+    *out = glk_config_at(self, id)->bare;
+    return GLK_OK;
+}
+
+/* ------------------------------------------------------------------ texts */
+
+static const glk_text_node *text_at(const glk_epoch *self, uint32_t id) {
+    return glk_table_at(&self->texts, id);
+}
+
+static glk_text_mode next_mode(glk_text_mode mode, uint8_t byte) {
+    if (mode == GLK_TEXT_ESCAPE) {
+        return GLK_TEXT_STRING;
+    }
+    if (byte == '"') {
+        return mode == GLK_TEXT_STRING ? GLK_TEXT_OUTSIDE : GLK_TEXT_STRING;
+    }
+    return mode == GLK_TEXT_STRING && byte == '\\' ? GLK_TEXT_ESCAPE : mode;
+}
+
+glk_status glk_text_extend(glk_epoch *self, uint32_t text, uint8_t byte, uint32_t *out,
+                           glk_error *err) {
+    if (text == GLK_TEXT_BARE) {
+        *out = text;
+        return GLK_OK;
+    }
+    uint32_t hash = (uint32_t)glk_mix(text, byte), id = 0;
+    glk_probe probe = glk_probe_start(&self->text_index, hash);
+    while (glk_probe_next(&self->text_index, &probe, &id)) {
+        if (text_at(self, id)->parent == text && text_at(self, id)->byte == byte) {
+            *out = id;
+            return GLK_OK;
+        }
+    }
+    GLK_TRY(glk_index_reserve(&self->text_index, err));
+    GLK_TRY(glk_table_add(&self->texts, &id, err));
+    const glk_text_node *parent = text_at(self, text);
+    *(glk_text_node *)glk_table_at(&self->texts, id) =
+        (glk_text_node){.parent = text,
+                        .length = parent->length + 1,
+                        .byte = byte,
+                        .mode = (uint8_t)next_mode((glk_text_mode)parent->mode, byte)};
+    (void)glk_index_add(&self->text_index, hash, id, err);
+    *out = id;
+    return GLK_OK;
+}
+
+glk_status glk_text_since(glk_epoch *self, uint32_t text, uint32_t start, glk_error *err) {
+    uint32_t count = text_at(self, text)->length - text_at(self, start)->length;
+    self->bytes.count = 0;
+    GLK_TRY(glk_vec_reserve(&self->bytes, count, err));
+    self->bytes.count = count;
+    for (uint32_t i = count; i-- > 0; text = text_at(self, text)->parent) {
+        ((uint8_t *)self->bytes.data)[i] = text_at(self, text)->byte;
+    }
+    return GLK_OK;
 }

@@ -13,6 +13,15 @@
  *
  *     row of c:   live bytes | targets, one per live byte, filled on demand
  *
+ * Text           while an item of an array with unique items is read, or a free key of an object whose
+ *                keys must differ, a configuration also has the text since that item or key began
+ *                (since the outermost one, if they are nested), as a path in a shared trie.  It ends
+ *                up in the set of seen values, a part of the container's obligations (object.h).
+ * Bare           Texts and seen values would make every configuration new.  Few tokens ask for them,
+ *                so a configuration has a *bare* twin without: GLK_TEXT_BARE, GLK_START_FRESH,
+ *                GLK_SEEN_SOME.  Where the text matters, a step of a bare configuration leads to
+ *                GLK_MAYBE; such tokens are tried on the configuration itself.
+ *
  * A counted repeat keeps its count as the parameter.  Counts far from their bounds do not matter for
  * the next token, so each configuration knows its `far` twin, whose counts are cut; equal masks
  * are found there.
@@ -26,18 +35,35 @@
 
 #include "object.h"
 #include "span.h"
+#include "value.h"
+
+#define GLK_TEXT_NONE 0u
+#define GLK_TEXT_BARE 0xFFFFFFFEu
+#define GLK_MAYBE 0xFFFFFFFEu /* for a configuration: it depends on the text */
+#define GLK_DEAD 0xFFFFFFFDu  /* ... there is none, though the byte looked live */
 
 typedef struct glk_frame {
     uint32_t node;  /* in the code; GLK_NONE: the end of the text */
-    uint32_t param; /* REP: count so far; OBJECT: obligations and phase; else 0 */
+    uint32_t param; /* REP: count so far; CONTAINER: obligations and phase; else 0 */
     uint32_t rest;  /* continuation */
 } glk_frame;
 
 typedef struct glk_cont {
     const glk_frame *frames; /* sorted */
     uint32_t count;
-    uint32_t far; /* the same with counts cut; itself if nothing changes */
+    uint32_t far;  /* the same with counts cut; itself if nothing changes */
+    uint32_t bare; /* the same without texts and seen values; itself if there are none */
+    bool captures; /* inside it is an item or key whose text matters */
+    bool risky;    /* ... and that may turn out to be impossible to finish, see alive.h */
 } glk_cont;
+
+typedef enum glk_text_mode { GLK_TEXT_OUTSIDE, GLK_TEXT_STRING, GLK_TEXT_ESCAPE } glk_text_mode;
+
+typedef struct glk_text_node { /* a node of the trie of texts; 0 is the empty text */
+    uint32_t parent, length;
+    uint8_t byte;
+    uint8_t mode; /* glk_text_mode: where in a JSON text it ends */
+} glk_text_node;
 
 #define GLK_TOKENS_BIT 0x80000000u /* in glk_thread.state: a TOKENS node, not a terminal state */
 
@@ -56,9 +82,13 @@ typedef struct glk_config {
     const glk_thread *threads; /* sorted by state, one per state */
     uint32_t count;
     uint32_t far;    /* configuration with equal masks, or itself */
+    uint32_t bare;   /* its bare twin, itself, or GLK_NONE: not looked for yet */
+    uint32_t text;   /* since the outermost item or key that matters began */
     bool can_end;
     _Atomic(const glk_moves *) moves;
     _Atomic(const glk_tokens *) mask;
+    const uint32_t *undecided; /* of a bare one, once it has a mask: tokens to be tried one by one */
+    uint32_t undecided_count;
 } glk_config;
 
 typedef struct glk_epoch {
@@ -72,12 +102,22 @@ typedef struct glk_epoch {
     glk_table keys;             /* memo of object key terminals */
     glk_table masks;            /* glk_tokens; of threads, see mask.c */
     glk_objects objects;
+    glk_values values;
+    glk_table texts;            /* glk_text_node */
+    glk_index text_index;
+    uint32_t text;              /* while a closure is made: the text so far */
+    bool maybe;                 /* ... whether something in it depends on the text */
+    glk_vec ways;               /* glk_way; scratch of the closure, a stack */
+    glk_vec turns;              /* glk_turn; scratch of member.c */
+    glk_vec bytes;              /* u8; scratch for texts */
+    glk_vec visit;              /* u32; scratch of alive.c */
     glk_vec todo, seen;         /* glk_frame; scratch of the closure */
     glk_index seen_index;
     glk_vec threads;            /* glk_thread; scratch */
     glk_vec frames;             /* glk_frame; scratch, a stack */
     glk_vec ids;                /* u32; scratch of mask.c */
-    uint32_t open_state, close_expr, comma_expr; /* "{" and the tagged "}" and "," */
+    uint32_t open_state[2];     /* "{" and "[" */
+    uint32_t close_expr[2], comma_expr; /* the tagged "}", "]" and "," */
     uint32_t start;             /* the configuration before any text */
     uint32_t longest;           /* bytes of the longest token */
     uint64_t mask_count, walks, visited; /* statistics */
@@ -85,8 +125,13 @@ typedef struct glk_epoch {
     _Atomic uint32_t references;
 } glk_epoch;
 
-typedef struct glk_closure { /* memo: (continuation, labels) -> configuration */
-    uint32_t cont, labels, config;
+typedef struct glk_way { /* one way on inside a container, see member.h */
+    uint32_t state; /* a terminal to be read, or GLK_NONE: `frame` is entered at once */
+    glk_frame frame;
+} glk_way;
+
+typedef struct glk_closure { /* memo: (continuation, labels, text) -> configuration */
+    uint32_t cont, labels, text, config;
 } glk_closure;
 
 typedef struct glk_union { /* memo: union of two continuations, a < b */
@@ -100,9 +145,11 @@ typedef struct glk_key { /* memo: an object's key terminal */
 typedef struct glk_thread_mask { /* memo: a thread's mask, see mask.c */
     glk_thread thread;
     glk_tokens tokens;
+    const uint32_t *undecided;
+    uint32_t undecided_count;
 } glk_thread_mask;
 
-/* Empty tables; parser.h's glk_parser_start computes the first configuration. */
+/* Empty tables; moves.h's glk_moves_start computes the first configuration. */
 glk_status glk_epoch_new(const glk_code *code, glk_terminals *terminals, uint64_t max_bytes,
                          glk_epoch **out, glk_error *err);
 void glk_epoch_retain(glk_epoch *self);
@@ -119,8 +166,17 @@ static inline const glk_cont *glk_cont_at(const glk_epoch *self, uint32_t id) {
 /* The continuation of these frames (sorted and merged here; copied). */
 glk_status glk_cont_intern(glk_epoch *self, const glk_frame *frames, uint32_t count, uint32_t *out,
                            glk_error *err);
-/* The configuration of the threads in self->threads (sorted and merged here). */
-glk_status glk_config_intern(glk_epoch *self, bool can_end, uint32_t *out, glk_error *err);
+/* The configuration of the threads in self->threads (sorted and merged here).  `text` is dropped
+ * where no thread needs it. */
+glk_status glk_config_intern(glk_epoch *self, bool can_end, uint32_t text, uint32_t *out,
+                             glk_error *err);
+/* The bare twin of a configuration. */
+glk_status glk_config_bare(glk_epoch *self, uint32_t config, uint32_t *out, glk_error *err);
+/* A text with one byte more (GLK_TEXT_BARE stays so). */
+glk_status glk_text_extend(glk_epoch *self, uint32_t text, uint8_t byte, uint32_t *out,
+                           glk_error *err);
+/* The bytes of a text after its beginning `start`, in self->bytes. */
+glk_status glk_text_since(glk_epoch *self, uint32_t text, uint32_t start, glk_error *err);
 
 /* ---- without the lock ---- */
 static inline const glk_moves *glk_config_moves(const glk_epoch *self, uint32_t config) {

@@ -350,7 +350,7 @@ static glk_status open_search(search *self, const uint32_t *residual) {
     *f.position = outlook->index;
     for (uint32_t k = 0; k < container->named && !is_array(self); k++) {
         bool passed = k < container->ordered && k < outlook->index;
-        if (passed || (outlook->seen != NULL && (outlook->seen[k >> 6] >> (k & 63) & 1u) != 0)) {
+        if (passed || (outlook->seen != NULL && bit(outlook->seen, k))) {
             set_bit(f.decided, k);
         }
     }

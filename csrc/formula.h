@@ -128,7 +128,7 @@ glk_status glk_formula_closes(const glk_container *self, const uint32_t *residua
 typedef struct glk_outlook { /* which members may still come */
     const glk_container *container;
     uint32_t index;       /* array: the next position; object: the first ordered class not passed */
-    const uint64_t *seen; /* object: named classes that were there, one bit each; NULL: none */
+    const uint32_t *seen; /* object: named classes that were there, one bit each; NULL: none */
     bool (*usable)(const void *context, uint32_t value); /* NULL: every choice's value is */
     const void *context;
 } glk_outlook;

@@ -12,6 +12,7 @@ typedef struct walk {
     glk_error *err;
     glk_vec path; /* const glk_moves * by depth below the start */
     glk_vec ids;  /* u32 in configuration ids by depth */
+    glk_vec undecided; /* u32: tokens that depend on a text */
 } walk;
 
 static glk_status target_of(const walk *self, uint32_t config, const glk_moves *moves,
@@ -21,7 +22,23 @@ static glk_status target_of(const walk *self, uint32_t config, const glk_moves *
     if (GLK_LIKELY(*out != GLK_NONE)) {
         return GLK_OK;
     }
-    return glk_parser_step(self->epoch, config, byte, self->steps, out, self->err);
+    return glk_moves_step(self->epoch, config, byte, self->steps, out, self->err);
+}
+
+static glk_status add_tokens(const walk *self, glk_vec *out, uint32_t first, uint32_t end) {
+    GLK_TRY(glk_vec_reserve(out, end - first, self->err));
+    memcpy(GLK_VEC_U32(out) + out->count, self->trie->tokens + first,
+           (end - first) * sizeof(uint32_t));
+    out->count += end - first;
+    return GLK_OK;
+}
+
+/* A configuration that is none: no token goes on there, or all below depend on a text. */
+static glk_status leave_out(walk *self, uint32_t target, const glk_trie_node *node) {
+    uint32_t end = self->trie->nodes[node->skip].first;
+    return target == GLK_MAYBE && end > node->first
+               ? add_tokens(self, &self->undecided, node->first, end)
+               : GLK_OK;
 }
 
 /* Appends the ids of the trie nodes [begin, end) that `config` lets through; `depth` is that of the
@@ -32,7 +49,7 @@ static glk_status walk_nodes(walk *self, uint32_t begin, uint32_t end, uint32_t 
     const glk_moves **rows = self->path.data;
     uint32_t *configs = GLK_VEC_U32(&self->ids);
     uint64_t visited = 0;
-    GLK_TRY(glk_parser_moves(self->epoch, config, self->steps, &rows[0], self->err));
+    GLK_TRY(glk_moves_row(self->epoch, config, self->steps, &rows[0], self->err));
     configs[0] = config;
     for (uint32_t i = begin; i < end;) {
         const glk_trie_node *node = &nodes[i];
@@ -44,16 +61,17 @@ static glk_status walk_nodes(walk *self, uint32_t begin, uint32_t end, uint32_t 
             continue;
         }
         GLK_TRY(target_of(self, configs[level], moves, node->byte, &next));
-        uint32_t own = nodes[i + 1].first - node->first;
-        if (own > 0) {
-            GLK_TRY(glk_vec_reserve(out, own, self->err));
-            memcpy(GLK_VEC_U32(out) + out->count, self->trie->tokens + node->first,
-                   own * sizeof(uint32_t));
-            out->count += own;
+        if (GLK_UNLIKELY(next >= GLK_DEAD)) {
+            GLK_TRY(leave_out(self, next, node));
+            i = node->skip;
+            continue;
+        }
+        if (nodes[i + 1].first > node->first) {
+            GLK_TRY(add_tokens(self, out, node->first, nodes[i + 1].first));
         }
         if (node->skip > i + 1) {
             configs[level + 1] = next;
-            GLK_TRY(glk_parser_moves(self->epoch, next, self->steps, &rows[level + 1],
+            GLK_TRY(glk_moves_row(self->epoch, next, self->steps, &rows[level + 1],
                                      self->err));
         }
         i++;
@@ -72,6 +90,7 @@ static glk_status open_walk(walk *self, glk_epoch *epoch, uint64_t *steps, glk_e
     *self = (walk){.epoch = epoch, .steps = steps, .err = err};
     glk_vec_init(&self->path, NULL, sizeof(const glk_moves *));
     glk_vec_init(&self->ids, NULL, sizeof(uint32_t));
+    glk_vec_init(&self->undecided, NULL, sizeof(uint32_t));
     GLK_TRY(glk_vec_reserve(&self->path, epoch->longest + 1, err));
     return glk_vec_reserve(&self->ids, epoch->longest + 1, err);
 }
@@ -79,6 +98,7 @@ static glk_status open_walk(walk *self, glk_epoch *epoch, uint64_t *steps, glk_e
 static void close_walk(walk *self) {
     glk_vec_free(&self->path);
     glk_vec_free(&self->ids);
+    glk_vec_free(&self->undecided);
 }
 
 /* ------------------------------------------------------------------ threads */
@@ -95,24 +115,37 @@ static glk_status span_of(glk_epoch *self, uint32_t state, uint64_t *steps, cons
     return status;
 }
 
+/* The configuration in which the rests of tokens start; false: none of them may go on. */
+static glk_status enter_exits(walk *job, uint32_t rest, uint32_t labels, uint32_t *config) {
+    uint32_t text =
+        glk_cont_at(job->epoch, rest)->captures ? GLK_TEXT_BARE : GLK_TEXT_NONE;
+    return glk_moves_closure(job->epoch, rest, labels, text, job->steps, config, job->err);
+}
+
 /* Appends the tokens that leave the terminal and may go on as the continuation allows. */
 static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk_vec *out) {
     for (uint32_t i = 0; i < span->exit_count; i++) {
         const glk_exits *exits = &span->exits[i];
         uint32_t config;
-        GLK_TRY(glk_parser_closure(job->epoch, rest, exits->labels, job->steps, &config,
-                                   job->err));
+        GLK_TRY(enter_exits(job, rest, exits->labels, &config));
         job->trie = &exits->trie;
-        GLK_TRY(walk_nodes(job, 1, exits->trie.count, 0, config, out));
+        if (config < GLK_DEAD) {
+            GLK_TRY(walk_nodes(job, 1, exits->trie.count, 0, config, out));
+        } else {
+            GLK_TRY(leave_out(job, config, &exits->trie.nodes[0]));
+        }
     }
     for (uint32_t i = 0; i < span->root_count; i++) {
         const glk_exit_root *root = &span->roots[i];
         uint32_t config;
-        GLK_TRY(glk_parser_closure(job->epoch, rest, root->labels, job->steps, &config,
-                                   job->err));
+        GLK_TRY(enter_exits(job, rest, root->labels, &config));
         job->trie = &job->epoch->terminals->vocab->trie;
         const glk_trie_node *node = &job->trie->nodes[root->node];
-        GLK_TRY(walk_nodes(job, root->node + 1, node->skip, node->depth, config, out));
+        if (config < GLK_DEAD) {
+            GLK_TRY(walk_nodes(job, root->node + 1, node->skip, node->depth, config, out));
+        } else {
+            GLK_TRY(leave_out(job, config, node));
+        }
     }
     return GLK_OK;
 }
@@ -198,8 +231,19 @@ static glk_status text_mask(walk *job, const glk_thread *thread, const glk_span 
     return densify(self, out, job->err);
 }
 
-static glk_status thread_mask(walk *job, const glk_thread *thread, const glk_tokens **out);
+static glk_status thread_mask(walk *job, const glk_thread *thread, const glk_thread_mask **out);
 
+/* What is undecided from the base and not moved is so from here. */
+static glk_status inherit_undecided(walk *job, const glk_span *span, const glk_thread_mask *base) {
+    for (uint32_t i = 0; i < base->undecided_count; i++) {
+        if (!glk_ids_have(span->moved, span->moved_count, base->undecided[i])) {
+            GLK_TRY(glk_vec_push_u32(&job->undecided, base->undecided[i], job->err));
+        }
+    }
+    return GLK_OK;
+}
+
+/* The tokens of a thread; appends the undecided ones to those of the job. */
 static glk_status thread_mask_now(walk *job, const glk_thread *thread, glk_tokens *out) {
     glk_epoch *self = job->epoch;
     if ((thread->state & GLK_TOKENS_BIT) != 0) {
@@ -209,39 +253,53 @@ static glk_status thread_mask_now(walk *job, const glk_thread *thread, glk_token
         return GLK_OK;
     }
     const glk_span *span;
-    const glk_tokens *base = NULL;
+    const glk_tokens *tokens = NULL;
     GLK_TRY(span_of(self, thread->state, job->steps, &span, job->err));
     if (span->base != GLK_NONE) {
         /* Bases get simpler each time, so this ends after a few levels. */
         glk_thread simpler = {.state = span->base, .rest = thread->rest};
+        const glk_thread_mask *base;
         GLK_TRY(thread_mask(job, &simpler, &base));
+        GLK_TRY(inherit_undecided(job, span, base));
+        tokens = &base->tokens;
         if (span->moved_count == 0) {
-            *out = *base;
+            *out = *tokens;
             return GLK_OK;
         }
     }
-    return text_mask(job, thread, span, base, out);
+    return text_mask(job, thread, span, tokens, out);
 }
 
-static glk_status thread_mask(walk *job, const glk_thread *thread, const glk_tokens **out) {
+static glk_status thread_mask(walk *job, const glk_thread *thread, const glk_thread_mask **out) {
     glk_epoch *self = job->epoch;
     uint32_t hash = (uint32_t)glk_mix(thread->state, thread->rest), id = 0;
     glk_probe probe = glk_probe_start(&self->mask_index, hash);
     while (glk_probe_next(&self->mask_index, &probe, &id)) {
         const glk_thread_mask *known = glk_table_at(&self->masks, id);
         if (known->thread.state == thread->state && known->thread.rest == thread->rest) {
-            *out = &known->tokens;
+            *out = known;
             return GLK_OK;
         }
     }
     glk_tokens tokens;
+    uint32_t base = job->undecided.count;
     GLK_TRY(thread_mask_now(job, thread, &tokens));
+    glk_vec undecided = {.data = GLK_VEC_U32(&job->undecided) + base,
+                         .count = job->undecided.count - base};
+    const uint32_t *kept = NULL;
+    if (undecided.count > 0) {
+        GLK_TRY(keep_list(self, &undecided, &kept, job->err));
+    }
+    job->undecided.count = base;
     GLK_TRY(glk_index_reserve(&self->mask_index, job->err));
     GLK_TRY(glk_table_add(&self->masks, &id, job->err));
     glk_thread_mask *made = glk_table_at(&self->masks, id);
-    *made = (glk_thread_mask){.thread = *thread, .tokens = tokens};
+    *made = (glk_thread_mask){.thread = *thread,
+                              .tokens = tokens,
+                              .undecided = kept,
+                              .undecided_count = undecided.count};
     (void)glk_index_add(&self->mask_index, hash, id, job->err);
-    *out = &made->tokens;
+    *out = made;
     return GLK_OK;
 }
 
@@ -319,49 +377,112 @@ static glk_status unite_parts(glk_epoch *self, const glk_tokens *const *parts, u
     return unite_lists(self, parts, count, dense, out, err);
 }
 
-static glk_status config_mask(walk *job, const glk_config *config, const glk_tokens **out) {
+/* The union over all threads; the undecided tokens are left in the job. */
+static glk_status unite_threads(walk *job, const glk_config *config, const glk_tokens **parts,
+                                glk_tokens *out) {
+    for (uint32_t i = 0; i < config->count; i++) {
+        const glk_thread_mask *mask;
+        GLK_TRY(thread_mask(job, &config->threads[i], &mask));
+        GLK_TRY(add_ids(&job->undecided, mask->undecided, mask->undecided_count, job->err));
+        parts[i] = &mask->tokens;
+    }
+    job->undecided.count =
+        glk_sort_unique(GLK_VEC_U32(&job->undecided), job->undecided.count);
+    return unite_parts(job->epoch, parts, config->count, out, job->err);
+}
+
+static glk_status config_mask(walk *job, glk_config *config, const glk_tokens **out) {
     glk_epoch *self = job->epoch;
     if (config->count == 1) {
-        return thread_mask(job, &config->threads[0], out);
+        const glk_thread_mask *mask;
+        GLK_TRY(thread_mask(job, &config->threads[0], &mask));
+        config->undecided = mask->undecided;
+        config->undecided_count = mask->undecided_count;
+        *out = &mask->tokens;
+        return GLK_OK;
     }
-    void *memory, *parts_memory;
+    void *memory, *parts;
     size_t bytes = (config->count + 1) * sizeof(const glk_tokens *);
     GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_tokens), &memory, job->err));
-    GLK_TRY(glk_alloc(NULL, bytes, &parts_memory, job->err));
-    const glk_tokens **parts = parts_memory;
-    glk_status status = GLK_OK;
-    for (uint32_t i = 0; i < config->count && status == GLK_OK; i++) {
-        status = thread_mask(job, &config->threads[i], &parts[i]);
+    GLK_TRY(glk_alloc(NULL, bytes, &parts, job->err));
+    job->undecided.count = 0;
+    glk_status status = unite_threads(job, config, parts, memory);
+    glk_release(NULL, parts, bytes);
+    GLK_TRY(status);
+    if (job->undecided.count > 0) {
+        GLK_TRY(keep_list(self, &job->undecided, &config->undecided, job->err));
+        config->undecided_count = job->undecided.count;
     }
-    if (status == GLK_OK) {
-        status = unite_parts(self, parts, config->count, memory, job->err);
-    }
-    glk_release(NULL, parts_memory, bytes);
     *out = memory;
-    return status;
+    return GLK_OK;
+}
+
+/* The mask of a configuration without texts and seen values. */
+static glk_status build_bare(glk_epoch *self, uint32_t id, uint64_t *steps, const glk_tokens **out,
+                             glk_error *err) {
+    glk_config *config = glk_config_at(self, id);
+    *out = glk_config_mask(self, id);
+    if (*out != NULL) {
+        return GLK_OK;
+    }
+    walk job;
+    glk_status status = open_walk(&job, self, steps, err);
+    if (status == GLK_OK) {
+        status = config_mask(&job, config, out);
+    }
+    close_walk(&job);
+    GLK_TRY(status);
+    self->mask_count++;
+    atomic_store_explicit(&config->mask, *out, memory_order_release);
+    return GLK_OK;
+}
+
+/* The mask of a configuration inside a tight container: by the general walk. */
+static glk_status build_tight(glk_epoch *self, uint32_t id, uint64_t *steps,
+                              const glk_tokens **out, glk_error *err) {
+    size_t words = glk_mask_words(self->terminals->vocab->size);
+    void *dense, *memory;
+    GLK_TRY(glk_arena_take(&self->arena, words * sizeof(uint32_t), &dense, err));
+    GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_tokens), &memory, err));
+    memset(dense, 0, words * sizeof(uint32_t));
+    GLK_TRY(glk_mask_walk(self, id, steps, dense, err));
+    *(glk_tokens *)memory = (glk_tokens){.dense = dense};
+    *out = memory;
+    self->mask_count++;
+    return GLK_OK;
+}
+
+static glk_status build(glk_epoch *self, uint32_t id, uint64_t *steps, const glk_tokens **out,
+                        glk_error *err) {
+    uint32_t twin = id;
+    bool tight = false;
+    if (self->code->marked) {
+        GLK_TRY(glk_alive_is_tight(self, id, &tight, err));
+        GLK_TRY(glk_config_bare(self, id, &twin, err));
+    }
+    if (tight) {
+        return build_tight(self, id, steps, out, err);
+    }
+    GLK_TRY(build_bare(self, twin, steps, out, err));
+    const glk_config *bare = glk_config_at(self, twin);
+    return twin == id ? GLK_OK
+                      : glk_correct_mask(self, id, *out, bare->undecided, bare->undecided_count,
+                                         steps, out, err);
 }
 
 glk_status glk_mask_build(glk_epoch *self, uint32_t id, uint64_t *steps, const glk_tokens **out,
                           glk_error *err) {
-    glk_config *config = glk_config_at(self, id);
-    const glk_tokens *known = glk_config_mask(self, id);
-    if (known == NULL) {
-        uint32_t far = config->far;
-        known = far != id ? glk_config_mask(self, far) : NULL;
-        if (known == NULL) {
-            walk job;
-            glk_status status = open_walk(&job, self, steps, err);
-            if (status == GLK_OK) {
-                status = config_mask(&job, glk_config_at(self, far), &known);
-            }
-            close_walk(&job);
-            GLK_TRY(status);
-            self->mask_count++;
-            atomic_store_explicit(&glk_config_at(self, far)->mask, known, memory_order_release);
-        }
-        atomic_store_explicit(&config->mask, known, memory_order_release);
+    *out = glk_config_mask(self, id);
+    if (*out != NULL) {
+        return GLK_OK;
     }
-    *out = known;
+    uint32_t far = glk_config_at(self, id)->far;
+    *out = far != id ? glk_config_mask(self, far) : NULL;
+    if (*out == NULL) {
+        GLK_TRY(build(self, far, steps, out, err));
+        atomic_store_explicit(&glk_config_at(self, far)->mask, *out, memory_order_release);
+    }
+    atomic_store_explicit(&glk_config_at(self, id)->mask, *out, memory_order_release);
     return GLK_OK;
 }
 

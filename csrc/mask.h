@@ -6,12 +6,13 @@
  * A thread's mask is the interior's shared bitmask with two lists: ids taken out (the span's) and ids
  * put in (the span's and those that the walk allowed).  Where both name an id, putting in wins, so
  * neither list needs sorting.  A configuration's mask is the union over its threads, of its far
- * twin where counts do not matter.  Both are memoised in the epoch.
+ * twin where counts do not matter.  Both are memoised in the epoch.  Where values must differ, the
+ * mask is made for the bare twin and corrected (correct.h).
  */
 #ifndef GLK_MASK_H
 #define GLK_MASK_H
 
-#include "parser.h"
+#include "correct.h"
 
 /* The configuration's mask without end ids, computed if need be; the epoch's lock is held. */
 glk_status glk_mask_build(glk_epoch *self, uint32_t config, uint64_t *steps,

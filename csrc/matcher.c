@@ -99,7 +99,7 @@ static uint32_t current(const glk_matcher *self) {
 
 static glk_status walk_text(glk_epoch *epoch, attempt *job, uint32_t *config, glk_error *err) {
     for (size_t i = 0; i < job->count && *config != GLK_NONE; i++) {
-        GLK_TRY(glk_parser_step(epoch, *config, job->bytes[i], &job->steps, config, err));
+        GLK_TRY(glk_moves_step(epoch, *config, job->bytes[i], &job->steps, config, err));
     }
     return GLK_OK;
 }
@@ -110,8 +110,7 @@ static glk_status take(glk_epoch *epoch, attempt *job, glk_error *err) {
     uint32_t as_token = GLK_NONE;
     GLK_TRY(walk_text(epoch, job, &as_text, err));
     if (job->token != GLK_NONE) {
-        GLK_TRY(glk_parser_take_token(epoch, job->config, job->token, &job->steps, &as_token,
-                                      err));
+        GLK_TRY(glk_moves_take_token(epoch, job->config, job->token, &job->steps, &as_token, err));
     }
     return glk_parser_unite(epoch, as_text, as_token, &job->steps, &job->config, err);
 }
@@ -130,7 +129,7 @@ static glk_status run_walk(glk_matcher *self, attempt *job, glk_error *err) {
 
 static glk_status run_moves(glk_matcher *self, attempt *job, glk_error *err) {
     const glk_moves *moves;
-    return glk_parser_moves(self->epoch, job->config, &job->steps, &moves, err);
+    return glk_moves_row(self->epoch, job->config, &job->steps, &moves, err);
 }
 
 /* The text of a token as the trie has it: none for end ids and for unreachable bytes. */
@@ -249,6 +248,10 @@ static bool follow_published(const glk_epoch *epoch, uint32_t config, const uint
                                       memory_order_acquire);
         if (config == GLK_NONE) {
             return false;
+        }
+        if (config == GLK_DEAD) {
+            *out = GLK_NONE;
+            return true;
         }
     }
     *out = config;

@@ -1,6 +1,7 @@
-/* member.h -- the phases of a JSON object inside a continuation.  Tested by tests/c/test_parser.c.
+/* member.h -- the phases of a JSON object or array inside a continuation.
+ * Tested by tests/c/test_parser.c.
  *
- * The parameter of an OBJECT frame is obligations << 3 | phase:
+ * The parameter of a CONTAINER frame is obligations << GLK_PHASE_BITS | phase:
  *
  *     START --"{"--> FIRST_GAP --gap--> FIRST --"}"--> (done)
  *                                         | key
@@ -10,18 +11,22 @@
  *                  v              v
  *                 KEY --key--> (member)                    READING: while one of the labelled
  *                                                          terminals of FIRST, NEXT, KEY is read
+ *
+ * In an array the member's value takes the place of the key.  Where the gap before "}" differs from
+ * the one before ",", COMMA and CLOSE stand for NEXT.
  */
 #ifndef GLK_MEMBER_H
 #define GLK_MEMBER_H
 
 #include "epoch.h"
 
-/* The terminal that phase `goal` reads and the parameter of the object's frame while it is read. */
-glk_status glk_member_phase(glk_epoch *self, const glk_frame *goal, uint64_t *steps,
-                            uint32_t *state, uint32_t *next, glk_error *err);
-/* What comes after a labelled terminal that was read under `frame`: *next (node GLK_NONE: the
- * object is done, its rest follows). */
-glk_status glk_member_after(glk_epoch *self, glk_frame frame, uint32_t label, glk_frame *next,
+/* Both append to self->ways the ways on; they set self->maybe where these depend on a text that a
+ * bare configuration does not have. */
+/* From a CONTAINER frame that is entered. */
+glk_status glk_member_enter(glk_epoch *self, const glk_frame *goal, uint64_t *steps,
                             glk_error *err);
+/* After a labelled terminal that was read under `frame`. */
+glk_status glk_member_after(glk_epoch *self, const glk_frame *frame, uint32_t label,
+                            uint64_t *steps, glk_error *err);
 
 #endif

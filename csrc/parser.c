@@ -106,19 +106,55 @@ static uint32_t table_entry(const glk_code *code, uint32_t table_node, uint32_t 
     return GLK_NONE;
 }
 
+static glk_status end_labelled(glk_epoch *self, uint32_t cont, uint32_t labels, uint64_t *steps,
+                               glk_error *err);
+
+/* Reads a terminal whose end the frames of `rest` decide by its labels. */
+static glk_status begin_labelled(glk_epoch *self, uint32_t state, uint32_t rest, uint64_t *steps,
+                                 glk_error *err) {
+    uint32_t labels = state_labels(self, state);
+    GLK_TRY(add_thread(self, state, rest, err));
+    return labels == GLK_LABELS_NONE ? GLK_OK : end_labelled(self, rest, labels, steps, err);
+}
+
+/* Follows the moves from `base` on, and drops them. */
+static glk_status follow_ways(glk_epoch *self, uint32_t base, uint64_t *steps, glk_error *err) {
+    uint32_t count = self->ways.count;
+    for (uint32_t i = base; i < count; i++) {
+        glk_way way = ((const glk_way *)self->ways.data)[i];
+        uint32_t rest;
+        if (way.state != GLK_NONE) {
+            GLK_TRY(glk_cont_intern(self, &way.frame, 1, &rest, err));
+            GLK_TRY(state_labels(self, way.state) > GLK_LABELS_PLAIN
+                        ? begin_labelled(self, way.state, rest, steps, err)
+                        : begin_terminal(self, way.state, rest, err));
+        } else if (way.frame.node != GLK_NONE) {
+            GLK_TRY(enter(self, way.frame, err));
+        } else {
+            GLK_TRY(pop(self, way.frame.rest, err));
+        }
+    }
+    self->ways.count = base;
+    return GLK_OK;
+}
+
 /* Follows the labels of a state in the frames of a continuation whose terminal has ended. */
-static glk_status end_labelled(glk_epoch *self, uint32_t cont, uint32_t labels, glk_error *err) {
+static glk_status end_labelled(glk_epoch *self, uint32_t cont, uint32_t labels, uint64_t *steps,
+                               glk_error *err) {
     const glk_label_set *set = glk_label_set_at(self->terminals, labels);
     const glk_cont *k = glk_cont_at(self, cont);
     for (uint32_t f = 0; f < k->count; f++) {
         glk_frame frame = k->frames[f];
+        bool container = glk_code_at(self->code, frame.node)->op == GLK_OP_CONTAINER;
         for (uint32_t i = 0; i < set->count; i++) {
-            glk_frame next = {.rest = frame.rest};
-            if (glk_code_at(self->code, frame.node)->op == GLK_OP_OBJECT) {
-                GLK_TRY(glk_member_after(self, frame, set->labels[i], &next, err));
-            } else {
-                next.node = table_entry(self->code, frame.node, set->labels[i]);
+            if (container) {
+                uint32_t base = self->ways.count;
+                GLK_TRY(glk_member_after(self, &frame, set->labels[i], steps, err));
+                GLK_TRY(follow_ways(self, base, steps, err));
+                continue;
             }
+            glk_frame next = {.rest = frame.rest};
+            next.node = table_entry(self->code, frame.node, set->labels[i]);
             if (next.node != GLK_NONE) {
                 GLK_TRY(enter(self, next, err));
             } else {
@@ -130,11 +166,10 @@ static glk_status end_labelled(glk_epoch *self, uint32_t cont, uint32_t labels, 
 }
 
 static glk_status enter_switch(glk_epoch *self, const glk_frame *goal, uint32_t state,
-                               glk_error *err) {
-    uint32_t rest, labels = state_labels(self, state);
+                               uint64_t *steps, glk_error *err) {
+    uint32_t rest;
     GLK_TRY(push(self, goal->node + 1, 0, goal->rest, &rest, err));
-    GLK_TRY(add_thread(self, state, rest, err));
-    return labels == GLK_LABELS_NONE ? GLK_OK : end_labelled(self, rest, labels, err);
+    return begin_labelled(self, state, rest, steps, err);
 }
 
 static glk_status enter_repeat(glk_epoch *self, const glk_frame *goal, const glk_instr *code,
@@ -161,17 +196,11 @@ static glk_status enter_alternatives(glk_epoch *self, const glk_frame *goal,
     return GLK_OK;
 }
 
-/* One phase of an object: a terminal and what follows it, or a direct continuation. */
-static glk_status enter_object(glk_epoch *self, const glk_frame *goal, uint64_t *steps,
-                               glk_error *err) {
-    uint32_t state, next, rest;
-    GLK_TRY(glk_member_phase(self, goal, steps, &state, &next, err));
-    GLK_TRY(push(self, goal->node, next, goal->rest, &rest, err));
-    if (state_labels(self, state) > GLK_LABELS_PLAIN) {
-        GLK_TRY(add_thread(self, state, rest, err));
-        return end_labelled(self, rest, state_labels(self, state), err);
-    }
-    return begin_terminal(self, state, rest, err);
+static glk_status enter_container(glk_epoch *self, const glk_frame *goal, uint64_t *steps,
+                                  glk_error *err) {
+    uint32_t base = self->ways.count;
+    GLK_TRY(glk_member_enter(self, goal, steps, err));
+    return follow_ways(self, base, steps, err);
 }
 
 static glk_status follow(glk_epoch *self, const glk_frame *goal, uint64_t *steps, bool *can_end,
@@ -188,7 +217,7 @@ static glk_status follow(glk_epoch *self, const glk_frame *goal, uint64_t *steps
     case GLK_OP_TERM:
         return begin_terminal(self, code->lo, goal->rest, err);
     case GLK_OP_SWITCH:
-        return enter_switch(self, goal, code->lo, err);
+        return enter_switch(self, goal, code->lo, steps, err);
     case GLK_OP_CAT:
         GLK_TRY(push(self, code->b, 0, goal->rest, &rest, err));
         return enter(self, (glk_frame){.node = code->a, .rest = rest}, err);
@@ -200,8 +229,8 @@ static glk_status follow(glk_epoch *self, const glk_frame *goal, uint64_t *steps
         return add_thread(self, GLK_TOKENS_BIT | goal->node, goal->rest, err);
     case GLK_OP_JUMP:
         return enter(self, (glk_frame){.node = code->a, .rest = goal->rest}, err);
-    case GLK_OP_OBJECT:
-        return enter_object(self, goal, steps, err);
+    case GLK_OP_CONTAINER:
+        return enter_container(self, goal, steps, err);
     case GLK_OP_TABLE:
         break;
     }
@@ -209,40 +238,46 @@ static glk_status follow(glk_epoch *self, const glk_frame *goal, uint64_t *steps
     return GLK_OK;
 }
 
-static glk_status close(glk_epoch *self, uint32_t cont, uint32_t labels, uint64_t *steps,
-                        uint32_t *out, glk_error *err) {
+static glk_status close(glk_epoch *self, uint32_t cont, uint32_t labels, uint32_t text,
+                        uint64_t *steps, uint32_t *out, glk_error *err) {
     bool can_end = false;
-    self->todo.count = self->seen.count = self->threads.count = 0;
+    self->todo.count = self->seen.count = self->threads.count = self->ways.count = 0;
+    self->text = text;
+    self->maybe = false;
     if (labels == GLK_LABELS_PLAIN) {
         GLK_TRY(pop(self, cont, err));
     } else {
-        GLK_TRY(end_labelled(self, cont, labels, err));
+        GLK_TRY(end_labelled(self, cont, labels, steps, err));
     }
     while (self->todo.count > 0) {
         glk_frame goal = ((glk_frame *)self->todo.data)[--self->todo.count];
         GLK_TRY(spend(steps, err));
         GLK_TRY(follow(self, &goal, steps, &can_end, err));
     }
-    return glk_config_intern(self, can_end, out, err);
+    if (self->maybe) {
+        *out = GLK_MAYBE;
+        return GLK_OK;
+    }
+    return glk_config_intern(self, can_end, text, out, err);
 }
 
-glk_status glk_parser_closure(glk_epoch *self, uint32_t cont, uint32_t labels, uint64_t *steps,
-                              uint32_t *out, glk_error *err) {
-    uint32_t hash = (uint32_t)glk_mix(cont, labels), id = 0;
+glk_status glk_parser_closure(glk_epoch *self, uint32_t cont, uint32_t labels, uint32_t text,
+                              uint64_t *steps, uint32_t *out, glk_error *err) {
+    uint32_t hash = (uint32_t)glk_mix(glk_mix(cont, labels), text), id = 0;
     glk_probe probe = glk_probe_start(&self->closure_index, hash);
     while (glk_probe_next(&self->closure_index, &probe, &id)) {
         const glk_closure *known = glk_table_at(&self->closures, id);
-        if (known->cont == cont && known->labels == labels) {
+        if (known->cont == cont && known->labels == labels && known->text == text) {
             *out = known->config;
             return GLK_OK;
         }
     }
     uint32_t config;
-    GLK_TRY(close(self, cont, labels, steps, &config, err));
+    GLK_TRY(close(self, cont, labels, text, steps, &config, err));
     GLK_TRY(glk_index_reserve(&self->closure_index, err));
     GLK_TRY(glk_table_add(&self->closures, &id, err));
     *(glk_closure *)glk_table_at(&self->closures, id) =
-        (glk_closure){.cont = cont, .labels = labels, .config = config};
+        (glk_closure){.cont = cont, .labels = labels, .text = text, .config = config};
     (void)glk_index_add(&self->closure_index, hash, id, err);
     *out = config;
     return GLK_OK;
@@ -250,8 +285,8 @@ glk_status glk_parser_closure(glk_epoch *self, uint32_t cont, uint32_t labels, u
 
 /* ------------------------------------------------------------------ steps */
 
-static glk_status state_row(glk_epoch *self, uint32_t state, uint64_t *steps, const glk_row **out,
-                            glk_error *err) {
+glk_status glk_parser_row(glk_epoch *self, uint32_t state, uint64_t *steps, const glk_row **out,
+                          glk_error *err) {
     const glk_row *row = glk_state_row(self->terminals, state);
     if (GLK_UNLIKELY(row == NULL)) {
         (void)pthread_mutex_lock(&self->terminals->lock);
@@ -272,40 +307,6 @@ static glk_status derive(glk_epoch *self, uint32_t state, uint8_t byte, uint64_t
     return status;
 }
 
-glk_status glk_parser_moves(glk_epoch *self, uint32_t id, uint64_t *steps, const glk_moves **out,
-                            glk_error *err) {
-    glk_config *config = glk_config_at(self, id);
-    const glk_moves *known = atomic_load_explicit(&config->moves, memory_order_acquire);
-    if (known != NULL) {
-        *out = known;
-        return GLK_OK;
-    }
-    glk_bytes live = {{0}};
-    for (uint32_t i = 0; i < config->count; i++) {
-        const glk_row *row;
-        if ((config->threads[i].state & GLK_TOKENS_BIT) == 0) {
-            GLK_TRY(state_row(self, config->threads[i].state, steps, &row, err));
-            live = glk_bytes_or(live, row->live);
-        }
-    }
-    uint32_t count = glk_bytes_count(&live), before = 0;
-    void *memory;
-    GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_moves) + count * sizeof(uint32_t), &memory,
-                           err));
-    glk_moves *moves = memory;
-    moves->live = live;
-    for (uint32_t word = 0; word < 4; word++) {
-        moves->before[word] = (uint8_t)before;
-        before += glk_popcount(live.word[word]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        atomic_init(&moves->target[i], GLK_NONE);
-    }
-    atomic_store_explicit(&config->moves, moves, memory_order_release);
-    *out = moves;
-    return GLK_OK;
-}
-
 /* Adds a configuration's threads to the scratch. */
 static glk_status add_config(glk_epoch *self, uint32_t id, bool *can_end, glk_error *err) {
     const glk_config *config = glk_config_at(self, id);
@@ -320,7 +321,7 @@ enum { FEW_THREADS = 32 };
 
 /* Steps every thread.  Closures are looked up first, since they use the same scratch. */
 static glk_status step_threads(glk_epoch *self, const glk_config *config, uint8_t byte,
-                               uint64_t *steps, uint32_t *ends, uint32_t *states,
+                               uint32_t text, uint64_t *steps, uint32_t *ends, uint32_t *states,
                                glk_error *err) {
     for (uint32_t i = 0; i < config->count; i++) {
         const glk_row *row;
@@ -328,7 +329,7 @@ static glk_status step_threads(glk_epoch *self, const glk_config *config, uint8_
         if ((config->threads[i].state & GLK_TOKENS_BIT) != 0) {
             continue;
         }
-        GLK_TRY(state_row(self, config->threads[i].state, steps, &row, err));
+        GLK_TRY(glk_parser_row(self, config->threads[i].state, steps, &row, err));
         if (!glk_bytes_has(&row->live, byte)) {
             continue;
         }
@@ -338,15 +339,16 @@ static glk_status step_threads(glk_epoch *self, const glk_config *config, uint8_
         }
         uint32_t labels = state_labels(self, states[i]);
         if (labels != GLK_LABELS_NONE) {
-            GLK_TRY(glk_parser_closure(self, config->threads[i].rest, labels, steps, &ends[i],
-                                       err));
+            GLK_TRY(glk_parser_closure(self, config->threads[i].rest, labels, text, steps,
+                                       &ends[i], err));
         }
     }
     return spend(steps, err);
 }
 
-static glk_status collect(glk_epoch *self, const glk_config *config, const uint32_t *ends,
-                          const uint32_t *states, uint32_t *out, glk_error *err) {
+static glk_status collect(glk_epoch *self, const glk_config *config, uint32_t text,
+                          const uint32_t *ends, const uint32_t *states, uint32_t *out,
+                          glk_error *err) {
     bool can_end = false;
     uint32_t ended = GLK_NONE, sources = 0;
     self->threads.count = 0;
@@ -354,6 +356,10 @@ static glk_status collect(glk_epoch *self, const glk_config *config, const uint3
         if (states[i] != GLK_NONE && may_go_on(self, states[i])) {
             GLK_TRY(add_thread(self, states[i], config->threads[i].rest, err));
             sources++;
+        }
+        if (ends[i] == GLK_MAYBE) {
+            *out = GLK_MAYBE;
+            return GLK_OK;
         }
         if (ends[i] != GLK_NONE) {
             ended = ends[i];
@@ -365,12 +371,25 @@ static glk_status collect(glk_epoch *self, const glk_config *config, const uint3
         *out = ended; /* nothing to merge with */
         return GLK_OK;
     }
-    return glk_config_intern(self, can_end, out, err);
+    return glk_config_intern(self, can_end, text, out, err);
 }
 
-static glk_status step_now(glk_epoch *self, uint32_t id, uint8_t byte, uint64_t *steps,
-                           uint32_t *out, glk_error *err) {
+static bool captures(const glk_epoch *self, const glk_config *config) {
+    for (uint32_t i = 0; i < config->count && self->code->marked; i++) {
+        if (glk_cont_at(self, config->threads[i].rest)->captures) {
+            return true;
+        }
+    }
+    return false;
+}
+
+glk_status glk_parser_step_raw(glk_epoch *self, uint32_t id, uint8_t byte, uint64_t *steps,
+                               uint32_t *out, glk_error *err) {
     const glk_config *config = glk_config_at(self, id);
+    uint32_t text = GLK_TEXT_NONE;
+    if (captures(self, config)) {
+        GLK_TRY(glk_text_extend(self, config->text, byte, &text, err));
+    }
     uint32_t few[2 * FEW_THREADS];
     uint32_t *ends = few;
     size_t bytes = 2 * (size_t)config->count * sizeof(uint32_t);
@@ -380,31 +399,12 @@ static glk_status step_now(glk_epoch *self, uint32_t id, uint8_t byte, uint64_t 
         ends = memory;
     }
     uint32_t *states = ends + config->count;
-    glk_status status = step_threads(self, config, byte, steps, ends, states, err);
+    glk_status status = step_threads(self, config, byte, text, steps, ends, states, err);
     if (status == GLK_OK) {
-        status = collect(self, config, ends, states, out, err);
+        status = collect(self, config, text, ends, states, out, err);
     }
     glk_release(NULL, memory, bytes);
     return status;
-}
-
-glk_status glk_parser_step(glk_epoch *self, uint32_t config, uint8_t byte, uint64_t *steps,
-                           uint32_t *out, glk_error *err) {
-    const glk_moves *moves;
-    GLK_TRY(glk_parser_moves(self, config, steps, &moves, err));
-    if (!glk_bytes_has(&moves->live, byte)) {
-        *out = GLK_NONE;
-        return GLK_OK;
-    }
-    _Atomic uint32_t *slot =
-        &((glk_moves *)(uintptr_t)moves)->target[glk_moves_rank(moves, byte)];
-    uint32_t target = atomic_load_explicit(slot, memory_order_acquire);
-    if (target == GLK_NONE) {
-        GLK_TRY(step_now(self, config, byte, steps, &target, err));
-        atomic_store_explicit(slot, target, memory_order_release);
-    }
-    *out = target;
-    return GLK_OK;
 }
 
 static bool has_token(const glk_code *code, uint32_t node, uint32_t token) {
@@ -420,7 +420,8 @@ glk_status glk_parser_take_token(glk_epoch *self, uint32_t id, uint32_t token, u
         uint32_t next;
         if ((thread.state & GLK_TOKENS_BIT) != 0 &&
             has_token(self->code, thread.state & ~GLK_TOKENS_BIT, token)) {
-            GLK_TRY(glk_parser_closure(self, thread.rest, GLK_LABELS_PLAIN, steps, &next, err));
+            GLK_TRY(glk_parser_closure(self, thread.rest, GLK_LABELS_PLAIN,
+                                       glk_config_at(self, id)->text, steps, &next, err));
             GLK_TRY(glk_parser_unite(self, result, next, steps, &result, err));
         }
     }
@@ -434,16 +435,24 @@ glk_status glk_parser_unite(glk_epoch *self, uint32_t a, uint32_t b, uint64_t *s
         *out = a == GLK_NONE ? b : a;
         return GLK_OK;
     }
+    if (a == GLK_MAYBE || b == GLK_MAYBE) {
+        *out = GLK_MAYBE;
+        return GLK_OK;
+    }
     bool can_end = false;
+    uint32_t text = glk_config_at(self, a)->text;
     GLK_TRY(spend(steps, err));
     self->threads.count = 0;
     GLK_TRY(add_config(self, a, &can_end, err));
     GLK_TRY(add_config(self, b, &can_end, err));
-    return glk_config_intern(self, can_end, out, err);
+    return glk_config_intern(self, can_end,
+                             text != GLK_TEXT_NONE ? text : glk_config_at(self, b)->text, out,
+                             err);
 }
 
 glk_status glk_parser_start(glk_epoch *self, uint64_t *steps, glk_error *err) {
     uint32_t cont;
     GLK_TRY(push(self, self->code->root, 0, 0, &cont, err));
-    return glk_parser_closure(self, cont, GLK_LABELS_PLAIN, steps, &self->start, err);
+    return glk_parser_closure(self, cont, GLK_LABELS_PLAIN, GLK_TEXT_NONE, steps, &self->start,
+                              err);
 }

@@ -75,10 +75,20 @@ static glk_status add_term(glk_program *self, uint32_t expr, uint32_t *out, glk_
     return add_instr(&self->code, instr, out, err);
 }
 
-/* `gap ":" gap value`, what follows a key. */
-static glk_status link_value(glk_program *self, uint32_t gap, uint32_t colon, uint32_t *value,
+static glk_status tag_key(glk_program *self, uint32_t label, uint32_t *key, glk_error *err) {
+    uint32_t tag;
+    GLK_TRY(glk_expr_tag(&self->terminals->exprs, label, &tag, err));
+    return glk_expr_cat(&self->terminals->exprs, *key, tag, key, err);
+}
+
+typedef struct punctuation { /* terminals that stand before an object's values; 0: none */
+    uint32_t before_colon, colon, after_colon;
+} punctuation;
+
+/* What follows a key: `gap ":" gap value`. */
+static glk_status link_value(glk_program *self, const punctuation *between, uint32_t *value,
                              glk_error *err) {
-    const uint32_t parts[] = {gap, colon, gap};
+    const uint32_t parts[] = {between->before_colon, between->colon, between->after_colon};
     for (size_t i = sizeof parts / sizeof *parts; i > 0; i--) {
         if (parts[i - 1] != 0) {
             glk_instr cat = {.op = GLK_OP_CAT, .a = parts[i - 1], .b = *value};
@@ -88,34 +98,54 @@ static glk_status link_value(glk_program *self, uint32_t gap, uint32_t colon, ui
     return GLK_OK;
 }
 
-static glk_status tag_key(glk_program *self, uint32_t label, uint32_t *key, glk_error *err) {
-    uint32_t tag;
-    GLK_TRY(glk_expr_tag(&self->terminals->exprs, label, &tag, err));
-    return glk_expr_cat(&self->terminals->exprs, *key, tag, key, err);
+/* A terminal for an expression that is not just the empty string, else 0. */
+static glk_status gap_term(glk_program *self, uint32_t expr, uint32_t *out, glk_error *err) {
+    *out = 0;
+    return expr == GLK_EXPR_EPSILON ? GLK_OK : add_term(self, expr, out, err);
 }
 
-/* Labels an object's keys and puts what follows a key in front of its value. */
-static glk_status link_object(glk_program *self, uint32_t id, uint32_t colon, glk_error *err) {
-    glk_code *code = &self->code;
-    uint32_t gap_expr = instr_at(code, id)->a, offset = instr_at(code, id)->b, gap = 0, state;
-    glk_object object = glk_object_view(code, id);
-    GLK_TRY(glk_terminals_state(self->terminals, gap_expr, &state, err));
-    instr_at(code, id)->lo = state;
-    if (gap_expr != GLK_EXPR_EPSILON) {
-        GLK_TRY(add_term(self, gap_expr, &gap, err));
-    }
-    uint32_t *list = GLK_VEC_U32(&code->lists) + offset; /* linking adds no lists */
-    for (uint32_t i = 0; i < object.member_count; i++) {
-        uint32_t *member = list + 3 + 3 * (size_t)i;
-        GLK_TRY(tag_key(self, object.first_name_label + i, &member[0], err));
-        GLK_TRY(link_value(self, gap, colon, &member[1], err));
-    }
-    for (uint32_t i = 0; i < object.free_count; i++) {
-        uint32_t *member = list + 3 + 3 * (size_t)object.member_count + 2 * (size_t)i;
-        GLK_TRY(tag_key(self, GLK_LABEL_FREE + i, &member[0], err));
-        GLK_TRY(link_value(self, gap, colon, &member[1], err));
+static uint32_t *list_of(glk_program *self, uint32_t id) {
+    return GLK_VEC_U32(&self->code.lists) + instr_at(&self->code, id)->b;
+}
+
+/* The states of the gaps around members take the place of their expressions. */
+static glk_status link_gaps(glk_program *self, uint32_t id, glk_error *err) {
+    uint32_t *gaps = list_of(self, id) + 6; /* linking adds no lists */
+    for (uint32_t gap = GLK_GAP_OPEN; gap <= GLK_GAP_ITEM; gap++) {
+        GLK_TRY(glk_terminals_state(self->terminals, gaps[gap], &gaps[gap], err));
     }
     return GLK_OK;
+}
+
+/* Labels an object's keys and puts what follows a key in front of its values. */
+static glk_status link_members(glk_program *self, uint32_t id, uint32_t *colon, glk_error *err) {
+    uint32_t *list = list_of(self, id), expr;
+    glk_object object = glk_object_view(&self->code, id);
+    punctuation between;
+    if (*colon == GLK_NONE) {
+        GLK_TRY(glk_expr_byte(&self->terminals->exprs, ':', &expr, err));
+        GLK_TRY(add_term(self, expr, colon, err));
+    }
+    between.colon = *colon;
+    GLK_TRY(gap_term(self, object.container.gaps[GLK_GAP_COLON], &between.before_colon, err));
+    GLK_TRY(gap_term(self, object.container.gaps[GLK_GAP_VALUE], &between.after_colon, err));
+    uint32_t *classes = list + (object.container.classes - list);
+    uint32_t *choices = list + (object.container.choices - list);
+    for (uint32_t k = 0; k < glk_container_classes(&object.container); k++) {
+        GLK_TRY(tag_key(self, glk_object_label(&object, k), &classes[GLK_CLASS_WORDS * k], err));
+    }
+    for (uint32_t c = 0; c < object.container.choice_count; c++) {
+        GLK_TRY(link_value(self, &between, &choices[GLK_CHOICE_WORDS * c], err));
+    }
+    return GLK_OK;
+}
+
+static glk_status link_container(glk_program *self, uint32_t id, uint32_t *colon,
+                                 glk_error *err) {
+    glk_object object = glk_object_view(&self->code, id);
+    self->code.marked = self->code.marked || glk_object_is_unique(&object);
+    GLK_TRY(link_gaps(self, id, err));
+    return glk_object_is_array(&object) ? GLK_OK : link_members(self, id, colon, err);
 }
 
 static glk_status check_tokens(const glk_program *self, const glk_instr *instr, glk_error *err) {
@@ -143,13 +173,8 @@ static glk_status link_code(glk_program *self, glk_error *err) {
         case GLK_OP_TOKENS:
             GLK_TRY(check_tokens(self, instr, err));
             break;
-        case GLK_OP_OBJECT:
-            if (colon == GLK_NONE) {
-                uint32_t expr;
-                GLK_TRY(glk_expr_byte(&self->terminals->exprs, ':', &expr, err));
-                GLK_TRY(add_term(self, expr, &colon, err));
-            }
-            GLK_TRY(link_object(self, id, colon, err));
+        case GLK_OP_CONTAINER:
+            GLK_TRY(link_container(self, id, &colon, err));
             break;
         default:
             break;
@@ -197,7 +222,7 @@ glk_status glk_program_own_epoch(glk_program *self, glk_epoch **out, glk_error *
     glk_epoch *epoch;
     uint64_t steps = self->limits.steps;
     GLK_TRY(glk_epoch_new(&self->code, self->terminals, self->limits.program_bytes, &epoch, err));
-    glk_status status = glk_parser_start(epoch, &steps, err);
+    glk_status status = glk_moves_start(epoch, &steps, err);
     if (status != GLK_OK) {
         glk_epoch_release(epoch);
         return status;

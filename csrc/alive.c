@@ -1,0 +1,238 @@
+/* alive.c -- see alive.h. */
+#include "alive.h"
+
+enum { MOST_VISITED = 1 << 16 }; /* configurations of one search */
+
+/* ------------------------------------------------------------------ risk */
+
+typedef struct judgement {
+    bool pending; /* some text may still become a value that was seen */
+    bool tight;
+} judgement;
+
+enum { NO_BYTE = -1 };
+
+/* What one frame says about the text so far, followed by `byte`. */
+static glk_status judge_frame(glk_epoch *self, const glk_frame *frame, uint32_t text, int byte,
+                              judgement *out, glk_error *err) {
+    if (frame->node == GLK_NONE ||
+        glk_code_at(self->code, frame->node)->op != GLK_OP_CONTAINER) {
+        return GLK_OK;
+    }
+    glk_object object = glk_object_view(self->code, frame->node);
+    glk_obligations now =
+        glk_object_read(&self->objects, &object, frame->param >> GLK_PHASE_BITS);
+    out->tight = out->tight || (glk_object_is_unique(&object) &&
+                                (object.container.flags & GLK_TIGHT) != 0);
+    bool reads = now.start < GLK_START_SOME && now.seen != 0 && now.seen != GLK_SEEN_SOME;
+    if (reads && text != GLK_TEXT_BARE && !out->pending) {
+        GLK_TRY(glk_text_since(self, text, now.start, err));
+        if (byte != NO_BYTE) {
+            uint8_t last = (uint8_t)byte;
+            GLK_TRY(glk_vec_push(&self->bytes, &last, err));
+        }
+        GLK_TRY(glk_values_may_become(&self->values, now.seen, self->bytes.data,
+                                      self->bytes.count, &out->pending, err));
+    }
+    return GLK_OK;
+}
+
+/* Goes through the continuations below `cont` that hold frames of interest, each once. */
+static glk_status judge(glk_epoch *self, uint32_t cont, uint32_t text, int byte, bool risky_only,
+                        judgement *out, glk_error *err) {
+    glk_vec *todo = &self->visit;
+    todo->count = 0;
+    GLK_TRY(glk_vec_push_u32(todo, cont, err));
+    for (uint32_t at = 0; at < todo->count && !(out->pending && out->tight); at++) {
+        const glk_cont *k = glk_cont_at(self, GLK_VEC_U32(todo)[at]);
+        if (risky_only ? !k->risky : !k->captures && !k->risky) {
+            continue;
+        }
+        for (uint32_t i = 0; i < k->count; i++) {
+            const glk_frame *frame = &k->frames[i];
+            bool known = false;
+            GLK_TRY(judge_frame(self, frame, text, byte, out, err));
+            for (uint32_t j = 0; j < todo->count && !known; j++) {
+                known = GLK_VEC_U32(todo)[j] == frame->rest;
+            }
+            if (frame->node != GLK_NONE && !known) {
+                GLK_TRY(glk_vec_push_u32(todo, frame->rest, err));
+            }
+        }
+    }
+    return GLK_OK;
+}
+
+static glk_status is_at_risk(glk_epoch *self, const glk_thread *thread, uint32_t text, bool *out,
+                             glk_error *err) {
+    judgement found = {0};
+    *out = false;
+    if (glk_cont_at(self, thread->rest)->risky) {
+        GLK_TRY(judge(self, thread->rest, text, NO_BYTE, true, &found, err));
+        *out = found.pending || found.tight;
+    }
+    return GLK_OK;
+}
+
+static glk_status judge_all(glk_epoch *self, uint32_t id, int byte, judgement *out,
+                            glk_error *err) {
+    const glk_config *config = glk_config_at(self, id);
+    for (uint32_t i = 0; i < config->count; i++) {
+        GLK_TRY(judge(self, config->threads[i].rest, config->text, byte, false, out, err));
+    }
+    return GLK_OK;
+}
+
+glk_status glk_alive_is_fresh(glk_epoch *self, uint32_t id, bool *out, glk_error *err) {
+    judgement found = {0};
+    GLK_TRY(judge_all(self, id, NO_BYTE, &found, err));
+    *out = !found.pending;
+    return GLK_OK;
+}
+
+glk_status glk_alive_may_repeat(glk_epoch *self, uint32_t id, uint8_t byte, bool *out,
+                                glk_error *err) {
+    judgement found = {0};
+    GLK_TRY(judge_all(self, id, byte, &found, err));
+    *out = found.pending;
+    return GLK_OK;
+}
+
+glk_status glk_alive_is_tight(glk_epoch *self, uint32_t id, bool *out, glk_error *err) {
+    judgement found = {0};
+    GLK_TRY(judge_all(self, id, NO_BYTE, &found, err));
+    *out = found.tight;
+    return GLK_OK;
+}
+
+/* ------------------------------------------------------------------ search */
+
+typedef struct search {
+    glk_epoch *epoch;
+    glk_vec queue; /* u32: configurations, shortest text first */
+    uint64_t *steps;
+    glk_error *err;
+} search;
+
+/* Whether one of a configuration's threads needs no further look. */
+static glk_status is_safe(search *self, uint32_t id, bool *out) {
+    const glk_config *config = glk_config_at(self->epoch, id);
+    bool at_risk = true;
+    *out = config->can_end;
+    for (uint32_t i = 0; i < config->count && !*out; i++) {
+        GLK_TRY(is_at_risk(self->epoch, &config->threads[i], config->text, &at_risk, self->err));
+        *out = !at_risk;
+    }
+    return GLK_OK;
+}
+
+static bool is_space(uint8_t byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+/* Outside of strings white space means nothing, so only one way to go on with it is tried, and only
+ * where it has to be there. */
+static bool is_gap(const glk_epoch *self, uint32_t text, uint8_t byte) {
+    return is_space(byte) && text < GLK_START_SOME &&
+           ((const glk_text_node *)glk_table_at(&self->texts, text))->mode == GLK_TEXT_OUTSIDE;
+}
+
+static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *tried, bool *found) {
+    uint32_t next;
+    GLK_TRY(glk_parser_step_raw(self->epoch, id, byte, self->steps, &next, self->err));
+    if (next == GLK_MAYBE) {
+        return GLK_OK;
+    }
+    const glk_config *config = glk_config_at(self->epoch, next);
+    if (config->count == 0 && !config->can_end) {
+        return GLK_OK;
+    }
+    *tried = true;
+    GLK_TRY(is_safe(self, next, found));
+    if (self->queue.count >= MOST_VISITED) {
+        return glk_fail_limit(self->err, "look_ahead", self->queue.count + 1, MOST_VISITED);
+    }
+    return *found ? GLK_OK : glk_vec_push_u32(&self->queue, next, self->err);
+}
+
+static glk_status live_bytes(search *self, uint32_t id, glk_bytes *out) {
+    const glk_config *config = glk_config_at(self->epoch, id);
+    *out = (glk_bytes){{0}};
+    for (uint32_t i = 0; i < config->count; i++) {
+        const glk_row *row;
+        if ((config->threads[i].state & GLK_TOKENS_BIT) == 0) {
+            GLK_TRY(glk_parser_row(self->epoch, config->threads[i].state, self->steps, &row,
+                                   self->err));
+            *out = glk_bytes_or(*out, row->live);
+        }
+    }
+    return GLK_OK;
+}
+
+static glk_status look_behind(search *self, uint32_t id, bool *found) {
+    glk_bytes live;
+    uint32_t text = glk_config_at(self->epoch, id)->text;
+    bool tried = false;
+    GLK_TRY(live_bytes(self, id, &live));
+    for (int gaps = 0; gaps < 2 && !(gaps == 1 && tried); gaps++) {
+        for (uint32_t byte = 0; byte < 256 && !*found; byte++) {
+            bool gap = is_gap(self->epoch, text, (uint8_t)byte);
+            if (glk_bytes_has(&live, (uint8_t)byte) && gap == (gaps == 1) && !(gap && tried)) {
+                GLK_TRY(try_byte(self, id, (uint8_t)byte, &tried, found));
+            }
+        }
+    }
+    return GLK_OK;
+}
+
+/* Whether a thread at risk can be finished. */
+static glk_status is_alive(glk_epoch *epoch, const glk_thread *thread, uint32_t text,
+                           uint64_t *steps, bool *out, glk_error *err) {
+    search job = {.epoch = epoch, .steps = steps, .err = err};
+    uint32_t first;
+    *out = false;
+    epoch->threads.count = 0;
+    GLK_TRY(glk_vec_push(&epoch->threads, thread, err));
+    GLK_TRY(glk_config_intern(epoch, false, text, &first, err));
+    glk_vec_init(&job.queue, NULL, sizeof(uint32_t));
+    glk_status status = glk_vec_push_u32(&job.queue, first, err);
+    for (uint32_t at = 0; at < job.queue.count && !*out && status == GLK_OK; at++) {
+        status = look_behind(&job, GLK_VEC_U32(&job.queue)[at], out);
+    }
+    glk_vec_free(&job.queue);
+    return status;
+}
+
+glk_status glk_alive_filter(glk_epoch *self, uint32_t id, uint64_t *steps, uint32_t *out,
+                            glk_error *err) {
+    const glk_config *config = glk_config_at(self, id);
+    uint32_t dropped = 0;
+    glk_vec kept;
+    glk_vec_init(&kept, NULL, sizeof(glk_thread));
+    glk_status status = GLK_OK;
+    for (uint32_t i = 0; i < config->count && status == GLK_OK; i++) {
+        bool at_risk, alive = true;
+        status = is_at_risk(self, &config->threads[i], config->text, &at_risk, err);
+        if (status == GLK_OK && at_risk) {
+            status = is_alive(self, &config->threads[i], config->text, steps, &alive, err);
+        }
+        dropped += !alive;
+        if (status == GLK_OK && alive) {
+            status = glk_vec_push(&kept, &config->threads[i], err);
+        }
+    }
+    *out = id;
+    if (status == GLK_OK && kept.count == 0 && !config->can_end) {
+        *out = GLK_DEAD;
+    } else if (status == GLK_OK && dropped > 0) {
+        self->threads.count = 0;
+        status = glk_vec_reserve(&self->threads, kept.count, err);
+        if (status == GLK_OK) {
+            memcpy(self->threads.data, kept.data, kept.count * sizeof(glk_thread));
+            self->threads.count = kept.count;
+            status = glk_config_intern(self, config->can_end, config->text, out, err);
+        }
+    }
+    glk_vec_free(&kept);
+    return status;
+}

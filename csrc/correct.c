@@ -1,0 +1,179 @@
+/* correct.c -- see correct.h. */
+#include "correct.h"
+
+typedef struct pair {
+    uint32_t real, bare;
+} pair;
+
+typedef struct correction {
+    glk_epoch *epoch;
+    const glk_trie *trie;
+    uint64_t *steps;
+    glk_error *err;
+    glk_vec path;    /* pair, by depth */
+    glk_vec removed; /* u32 ids */
+    glk_vec added;   /* u32 ids */
+} correction;
+
+/* ------------------------------------------------------------------ undecided tokens */
+
+static glk_status try_token(correction *self, uint32_t config, uint32_t token, bool *out) {
+    size_t count;
+    const uint8_t *text = glk_vocab_text(self->epoch->terminals->vocab, token, &count);
+    for (size_t i = 0; i < count && config != GLK_NONE; i++) {
+        GLK_TRY(glk_moves_step(self->epoch, config, text[i], self->steps, &config, self->err));
+    }
+    *out = config != GLK_NONE;
+    return GLK_OK;
+}
+
+/* ------------------------------------------------------------------ texts seen before */
+
+/* Whether this byte may keep one of the texts on the way to a value seen before, or end it. */
+static glk_status matters(correction *self, uint32_t config, uint8_t byte, bool *out) {
+    uint32_t text = glk_config_at(self->epoch, config)->text;
+    const glk_text_node *node = glk_table_at(&self->epoch->texts, text);
+    *out = node->mode == GLK_TEXT_OUTSIDE;
+    return *out ? GLK_OK
+                : glk_alive_may_repeat(self->epoch, config, byte, out, self->err);
+}
+
+static glk_status remove_below(correction *self, const glk_trie_node *node) {
+    const glk_trie_node *end = &self->trie->nodes[node->skip];
+    uint32_t count = end->first - node->first;
+    GLK_TRY(glk_vec_reserve(&self->removed, count, self->err));
+    if (count > 0) {
+        memcpy(GLK_VEC_U32(&self->removed) + self->removed.count,
+               self->trie->tokens + node->first, count * sizeof(uint32_t));
+        self->removed.count += count;
+    }
+    return GLK_OK;
+}
+
+/* Looks at one node of the trie below `at`; *next: where to go on, if its children matter. */
+static glk_status visit(correction *self, pair at, const glk_trie_node *node, pair *next,
+                        bool *descend) {
+    const glk_moves *moves;
+    bool fresh;
+    *descend = false;
+    GLK_TRY(glk_moves_row(self->epoch, at.bare, self->steps, &moves, self->err));
+    if (!glk_bytes_has(&moves->live, node->byte)) {
+        return GLK_OK;
+    }
+    GLK_TRY(matters(self, at.real, node->byte, descend));
+    if (!*descend) {
+        return GLK_OK;
+    }
+    *descend = false;
+    GLK_TRY(glk_moves_step(self->epoch, at.bare, node->byte, self->steps, &next->bare, self->err));
+    if (next->bare == GLK_NONE || next->bare == GLK_MAYBE) {
+        return GLK_OK; /* not allowed, or among the undecided */
+    }
+    GLK_TRY(glk_moves_step(self->epoch, at.real, node->byte, self->steps, &next->real, self->err));
+    if (next->real == GLK_NONE) {
+        return remove_below(self, node);
+    }
+    GLK_TRY(glk_alive_is_fresh(self->epoch, next->real, &fresh, self->err));
+    *descend = !fresh;
+    return GLK_OK;
+}
+
+static glk_status walk(correction *self, pair start) {
+    const glk_trie_node *nodes = self->trie->nodes;
+    pair *path = self->path.data;
+    path[0] = start;
+    for (uint32_t i = 1; i < self->trie->count;) {
+        uint32_t level = nodes[i].depth - 1u;
+        bool descend;
+        pair next;
+        if (*self->steps == 0) {
+            return glk_fail_limit(self->err, "steps", 1, 0);
+        }
+        (*self->steps)--;
+        GLK_TRY(visit(self, path[level], &nodes[i], &next, &descend));
+        if (descend) {
+            path[level + 1] = next;
+        }
+        i = descend ? i + 1 : nodes[i].skip;
+    }
+    return GLK_OK;
+}
+
+/* ------------------------------------------------------------------ the result */
+
+static glk_status keep(glk_epoch *self, const uint32_t *items, uint32_t count, uint32_t extra,
+                       uint32_t **out, glk_error *err) {
+    void *memory;
+    GLK_TRY(glk_arena_take(&self->arena, ((size_t)count + extra) * sizeof(uint32_t), &memory,
+                           err));
+    if (count > 0) {
+        memcpy(memory, items, count * sizeof(uint32_t));
+    }
+    *out = memory;
+    return GLK_OK;
+}
+
+/* `tokens` without the removed ids, with the added ones. */
+static glk_status apply(correction *self, const glk_tokens *tokens, const glk_tokens **out) {
+    glk_epoch *epoch = self->epoch;
+    uint32_t *gone = GLK_VEC_U32(&self->removed);
+    uint32_t gone_count = glk_sort_unique(gone, self->removed.count);
+    uint32_t *plus, *minus;
+    void *memory;
+    GLK_TRY(glk_arena_take(&epoch->arena, sizeof(glk_tokens), &memory, self->err));
+    GLK_TRY(keep(epoch, NULL, 0, tokens->plus_count + self->added.count, &plus, self->err));
+    GLK_TRY(keep(epoch, tokens->minus, tokens->minus_count, gone_count, &minus, self->err));
+    glk_tokens *made = memory;
+    *made = (glk_tokens){.dense = tokens->dense, .plus = plus, .minus = minus};
+    for (uint32_t i = 0; i < tokens->plus_count; i++) {
+        if (!glk_ids_have(gone, gone_count, tokens->plus[i])) {
+            plus[made->plus_count++] = tokens->plus[i];
+        }
+    }
+    for (uint32_t i = 0; i < self->added.count; i++) {
+        plus[made->plus_count++] = GLK_VEC_U32(&self->added)[i];
+    }
+    made->minus_count = tokens->minus_count;
+    for (uint32_t i = 0; i < gone_count && tokens->dense != NULL; i++) {
+        minus[made->minus_count++] = gone[i];
+    }
+    *out = made;
+    return GLK_OK;
+}
+
+static glk_status correct(correction *self, uint32_t config, const glk_tokens *tokens,
+                          const uint32_t *undecided, uint32_t undecided_count,
+                          const glk_tokens **out) {
+    bool fresh;
+    for (uint32_t i = 0; i < undecided_count; i++) {
+        bool good;
+        GLK_TRY(try_token(self, config, undecided[i], &good));
+        if (good) {
+            GLK_TRY(glk_vec_push_u32(&self->added, undecided[i], self->err));
+        }
+    }
+    GLK_TRY(glk_alive_is_fresh(self->epoch, config, &fresh, self->err));
+    if (!fresh) {
+        pair start = {.real = config};
+        GLK_TRY(glk_vec_reserve(&self->path, self->epoch->longest + 1, self->err));
+        GLK_TRY(glk_config_bare(self->epoch, config, &start.bare, self->err));
+        GLK_TRY(walk(self, start));
+    }
+    *out = tokens;
+    return self->removed.count == 0 && self->added.count == 0 ? GLK_OK : apply(self, tokens, out);
+}
+
+glk_status glk_correct_mask(glk_epoch *self, uint32_t config, const glk_tokens *tokens,
+                            const uint32_t *undecided, uint32_t undecided_count, uint64_t *steps,
+                            const glk_tokens **out, glk_error *err) {
+    correction job = {.epoch = self, .steps = steps, .err = err};
+    job.trie = &self->terminals->vocab->trie;
+    glk_vec_init(&job.path, NULL, sizeof(pair));
+    glk_vec_init(&job.removed, NULL, sizeof(uint32_t));
+    glk_vec_init(&job.added, NULL, sizeof(uint32_t));
+    glk_status status = correct(&job, config, tokens, undecided, undecided_count, out);
+    glk_vec_free(&job.path);
+    glk_vec_free(&job.removed);
+    glk_vec_free(&job.added);
+    return status;
+}
