@@ -474,8 +474,8 @@ static void print_pairs(glk_text *text, const uint32_t *pairs, uint32_t count) {
     }
 }
 
-/* Formula nodes that are printed and whose brackets are still open: where their node begins, and how
- * many of its children are printed. */
+/* A formula node whose brackets are open: where it begins, and how many of its children are
+ * printed. */
 typedef struct open_node {
     uint32_t at, printed;
 } open_node;

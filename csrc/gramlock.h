@@ -120,7 +120,8 @@ enum { GLK_NODE_FAIL = 0, GLK_NODE_EMPTY = 1 };
  *     GLK_F_OR k ids                             one of them does
  * A member hits (class, j) if it is of that class and its choice has literal j; it misses it if it
  * is of that class and its choice has not.  Literal 4294967295: every member of the class hits (in
- * AT_LEAST), misses (in ALL_BUT); class 4294967295, with this literal only: every member.  A member may always leave out literals that hold, so nothing can ask for their absence.
+ * AT_LEAST), misses (in ALL_BUT); class 4294967295, with this literal only: every member.  A member
+ * may always leave out literals that hold, so nothing can ask for their absence.
  *
  * The text:  "{" open ( member ( before_comma "," after_comma member )* ) close "}"
  *            with  member = key before_colon ":" after_colon value  (an array's: value), or

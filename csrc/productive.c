@@ -90,12 +90,12 @@ static glk_status fill_waiting(glk_work *self, waiting *out, glk_vec *children, 
 typedef struct fixpoint {
     glk_work *work;
     waiting graph;
-    uint32_t *pending;         /* by node; 0 = holds */
-    uint32_t *queue, queued;   /* nodes that hold */
-    uint8_t *stale;            /* by node: in `searches` */
-    glk_vec children;          /* u32: scratch */
-    glk_vec searches;          /* u32: containers of which a choice came to hold since the last search */
-    glk_vec residual;          /* u32: scratch */
+    uint32_t *pending;       /* by node; 0 = holds */
+    uint32_t *queue, queued; /* nodes that hold */
+    uint8_t *stale;          /* by node: in `searches` */
+    glk_vec searches;        /* u32: containers of which a choice came to hold after their search */
+    glk_vec children;        /* u32: scratch */
+    glk_vec residual;        /* u32: scratch */
 } fixpoint;
 
 static bool holds(const void *context, uint32_t node) {

@@ -6,12 +6,13 @@
 #ifndef MACHINES_H
 #define MACHINES_H
 
+#include "containers.h"
 #include "grammar.h"
 #include "matcher.h"
 #include "rewriting.h"
 #include "vocabularies.h"
 
-enum { MOST_SYMBOLS = 60, MOST_NODES = 400, SPECIAL = 256, MOST_MEMBERS = 5 };
+enum { MOST_SYMBOLS = 60, MOST_NODES = 400, SPECIAL = 256 };
 
 /* A text: bytes, and tokens without text as SPECIAL + id. */
 typedef struct symbols {
@@ -80,74 +81,139 @@ static inline places node_ends(uint32_t node, places starts) {
     return ends;
 }
 
-typedef struct members { /* an object's list, see grammar.h */
-    uint32_t count, free_count;
-    bool any_order;
-    const uint32_t *list, *free_list;
-} members;
+/* ---- the chart: containers ---- */
 
-static inline members members_of(const glk_grammar *g, const glk_node *node) {
-    const uint32_t *list = glk_node_list(g, node->b);
-    return (members){.count = list[0],
-                     .free_count = list[1],
-                     .any_order = list[2] == GLK_ORDER_ANY,
-                     .list = list + 3,
-                     .free_list = list + 3 + 3 * (size_t)list[0]};
-}
+enum { MOST_MET = 8 };
 
-/* Members are seen as a set; in declared order a member counts as seen once it is passed.  Returns
- * the set after member m (of m >= count: a free one), or GLK_NONE if it may not come. */
-static inline uint32_t seen_after(const members *all, uint32_t seen, uint32_t m) {
-    uint32_t passed = (m < all->count ? 1u << m : 1u << all->count) - 1;
-    if (m < all->count && (seen >> m & 1u) != 0) {
-        return GLK_NONE;
-    }
-    for (uint32_t i = 0; i < all->count && !all->any_order; i++) {
-        if ((passed >> i & 1u) != 0 && (seen >> i & 1u) == 0 && all->list[3 * i + 2] != 0) {
-            return GLK_NONE;
+/* A way into a container: the members so far. */
+typedef struct way {
+    const symbols *text;
+    glk_container of;
+    met_member met[MOST_MET];
+    uint32_t from[MOST_MET], to[MOST_MET]; /* what must differ: an item, a free key */
+    uint32_t count;
+} way;
+
+static inline bool is_array(const way *self) { return (self->of.flags & GLK_ARRAY) != 0; }
+
+static inline bool has_met(const way *self, uint32_t class) {
+    for (uint32_t i = 0; i < self->count; i++) {
+        if (self->met[i].class == class) {
+            return true;
         }
     }
-    seen |= all->any_order ? 0 : passed;
-    return m < all->count ? seen | 1u << m : seen;
+    return false;
 }
 
-static inline bool may_close(const members *all, uint32_t seen) {
-    for (uint32_t i = 0; i < all->count; i++) {
-        if (all->list[3 * i + 2] != 0 && (seen >> i & 1u) == 0) {
+/* Whether a member of this class may come next, as far as order goes. */
+static inline bool fits_in(const way *self, uint32_t class) {
+    if (is_array(self)) {
+        return class == (self->count < self->of.named ? self->count : self->of.named);
+    }
+    for (uint32_t i = 0; i < self->count; i++) {
+        uint32_t earlier = self->met[i].class;
+        if ((class < self->of.ordered && earlier > class) ||
+            (class < self->of.named && earlier == class)) {
             return false;
         }
     }
     return true;
 }
 
-/* From where a key may begin: *closed gains the places after "}". */
-static inline void object_members(const symbols *text, const glk_node *node, const members *all,
-                                  places at, uint32_t seen, uint32_t depth, places *closed) {
-    for (uint32_t m = 0; m < all->count + all->free_count && at != 0 && depth < 8; m++) {
-        const uint32_t *member = m < all->count ? all->list + 3 * m
-                                                : all->free_list + 2 * (m - all->count);
-        uint32_t after = seen_after(all, seen, m);
-        if (after == GLK_NONE) {
-            continue;
+/* Test values and keys have one spelling each, so that equal ones are equal texts. */
+static inline bool repeats(const way *self, uint32_t class, uint32_t from, uint32_t to) {
+    if ((self->of.flags & GLK_UNIQUE) == 0 || (!is_array(self) && class < self->of.named)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < self->count; i++) {
+        if ((is_array(self) || self->met[i].class >= self->of.named) &&
+            self->to[i] - self->from[i] == to - from &&
+            memcmp(self->text->item + self->from[i], self->text->item + from,
+                   (to - from) * sizeof(uint32_t)) == 0) {
+            return true;
         }
-        places ends = all_ends(text, node->a, all_ends(text, member[0], at));
-        ends = all_ends(text, node->a, after_byte(text, ':', ends));
-        ends = all_ends(text, node->a, node_ends(member[1], ends));
-        *closed |= may_close(all, after) ? after_byte(text, '}', ends) : 0;
-        ends = all_ends(text, node->a, after_byte(text, ',', ends));
-        object_members(text, node, all, ends, after, depth + 1, closed);
+    }
+    return false;
+}
+
+static inline bool may_close(const way *self) {
+    for (uint32_t k = 0; k < self->of.named; k++) {
+        if (glk_class_required(&self->of, k) && !has_met(self, k)) {
+            return false;
+        }
+    }
+    return formula_holds(&self->of, self->met, self->count);
+}
+
+static inline void go_on(way *self, places at, places *closed);
+
+/* After a member, whose value ended at `ends`. */
+static inline void after_member(way *self, met_member member, uint32_t from, uint32_t to,
+                                places ends, places *closed) {
+    const uint32_t *gaps = self->of.gaps;
+    if (ends == 0 || self->count == MOST_MET || repeats(self, member.class, from, to)) {
+        return;
+    }
+    self->met[self->count] = member;
+    self->from[self->count] = from;
+    self->to[self->count++] = to;
+    if (may_close(self)) {
+        places close = all_ends(self->text, gaps[GLK_GAP_CLOSE], ends);
+        *closed |= after_byte(self->text, is_array(self) ? ']' : '}', close);
+    }
+    ends = after_byte(self->text, ',', all_ends(self->text, gaps[GLK_GAP_COMMA], ends));
+    go_on(self, all_ends(self->text, gaps[GLK_GAP_ITEM], ends), closed);
+    self->count--;
+}
+
+/* One choice for a member that begins at `start`. */
+static inline void try_choice(way *self, uint32_t class, uint32_t choice, uint32_t start,
+                              places *closed) {
+    const uint32_t *gaps = self->of.gaps;
+    uint32_t value = glk_choice_value(&self->of, choice);
+    met_member member = {class, glk_choice_literals(&self->of, choice)};
+    places ends = is_array(self) ? chart[value][start]
+                                 : expr_ends(self->text, glk_class_key(&self->of, class), GLK_NONE,
+                                             start);
+    for (; ends != 0; ends &= ends - 1) {
+        uint32_t to = (uint32_t)__builtin_ctzll(ends);
+        places after = (places)1 << to;
+        if (!is_array(self)) {
+            after = after_byte(self->text, ':', all_ends(self->text, gaps[GLK_GAP_COLON], after));
+            after = node_ends(value, all_ends(self->text, gaps[GLK_GAP_VALUE], after));
+        }
+        after_member(self, member, start, to, after, closed);
     }
 }
 
-static inline places object_ends(const glk_grammar *g, const symbols *text, const glk_node *node,
-                                 uint32_t start) {
-    members all = members_of(g, node);
-    places closed = 0, first = after_byte(text, '{', (places)1 << start);
-    first = all_ends(text, node->a, first);
-    closed |= may_close(&all, 0) ? after_byte(text, '}', first) : 0;
-    object_members(text, node, &all, first, 0, 0, &closed);
+/* From where a member may begin: *closed gains the places after the closing bracket. */
+static inline void go_on(way *self, places at, places *closed) {
+    for (; at != 0; at &= at - 1) {
+        uint32_t start = (uint32_t)__builtin_ctzll(at);
+        for (uint32_t k = 0; k < glk_container_classes(&self->of); k++) {
+            uint32_t choice = glk_class_first(&self->of, k);
+            for (uint32_t i = 0; fits_in(self, k) && i < glk_class_count(&self->of, k); i++) {
+                try_choice(self, k, choice + i, start, closed);
+            }
+        }
+    }
+}
+
+static inline places container_ends(const glk_grammar *g, const symbols *text,
+                                    const glk_node *node, uint32_t start) {
+    way self = {.text = text, .of = glk_container_view(glk_node_list(g, node->b))};
+    const uint32_t *gaps = self.of.gaps;
+    bool paired = gaps[GLK_GAP_OPEN] == gaps[GLK_GAP_CLOSE];
+    places closed = 0, bare = after_byte(text, is_array(&self) ? '[' : '{', (places)1 << start);
+    places first = all_ends(text, gaps[GLK_GAP_OPEN], bare);
+    if (may_close(&self)) {
+        closed = after_byte(text, is_array(&self) ? ']' : '}', paired ? first : bare);
+    }
+    go_on(&self, first, &closed);
     return closed;
 }
+
+/* ---- the chart: everything ---- */
 
 static inline places repetition_ends(const glk_node *node, const symbols *text, uint32_t start) {
     places now = (places)1 << start, ends = 0;
@@ -202,8 +268,8 @@ static inline places ends_of(const glk_grammar *g, uint32_t id, const symbols *t
         return tokens_end(text, list, start);
     case GLK_N_RULE:
         return node->a == GLK_NONE ? 0 : chart[node->a][start];
-    case GLK_N_OBJECT:
-        return object_ends(g, text, node, start);
+    case GLK_N_CONTAINER:
+        return container_ends(g, text, node, start);
     }
     return 0;
 }
@@ -266,25 +332,56 @@ static inline bool put_string(symbols *text, uint32_t expr, uint32_t label) {
 
 static inline bool put_sentence(const glk_grammar *g, uint32_t id, uint32_t depth, symbols *text);
 
-static inline bool put_object(const glk_grammar *g, const glk_node *node, uint32_t depth,
-                              symbols *text) {
-    members all = members_of(g, node);
-    uint32_t seen = 0, total = all.count + all.free_count, written = 0;
-    bool good = put_symbol(text, '{') && put_string(text, node->a, GLK_NONE);
-    for (uint32_t tries = 0; good && total > 0 && tries < 20; tries++) {
-        uint32_t m = check_random(total), after = seen_after(&all, seen, m);
-        if (after == GLK_NONE || (may_close(&all, seen) && check_random(2) == 0)) {
-            continue;
-        }
-        const uint32_t *member = m < all.count ? all.list + 3 * m
-                                               : all.free_list + 2 * (m - all.count);
-        good = (written++ == 0 || (put_symbol(text, ',') && put_string(text, node->a, GLK_NONE))) &&
-               put_string(text, member[0], GLK_NONE) && put_string(text, node->a, GLK_NONE) &&
-               put_symbol(text, ':') && put_string(text, node->a, GLK_NONE) &&
-               put_sentence(g, member[1], depth + 1, text) && put_string(text, node->a, GLK_NONE);
-        seen = after;
+static inline bool put_gap(const way *self, symbols *text, uint32_t gap) {
+    return put_string(text, self->of.gaps[gap], GLK_NONE);
+}
+
+/* One more member, of a random class and choice, if it may come here. */
+static inline bool put_member(const glk_grammar *g, way *self, uint32_t depth, symbols *text) {
+    uint32_t k = check_random(glk_container_classes(&self->of)), before = text->count;
+    if (!fits_in(self, k) || glk_class_count(&self->of, k) == 0 || self->count == MOST_MET) {
+        return true;
     }
-    return good && may_close(&all, seen) && put_symbol(text, '}');
+    uint32_t choice = glk_class_first(&self->of, k) + check_random(glk_class_count(&self->of, k));
+    bool good = self->count == 0 || (put_gap(self, text, GLK_GAP_COMMA) && put_symbol(text, ',') &&
+                                     put_gap(self, text, GLK_GAP_ITEM));
+    uint32_t from = text->count, to = from;
+    if (good && !is_array(self)) {
+        good = put_string(text, glk_class_key(&self->of, k), GLK_NONE);
+        to = text->count;
+        good = good && put_gap(self, text, GLK_GAP_COLON) && put_symbol(text, ':') &&
+               put_gap(self, text, GLK_GAP_VALUE);
+    }
+    good = good && put_sentence(g, glk_choice_value(&self->of, choice), depth + 1, text);
+    to = is_array(self) ? text->count : to;
+    if (!good || repeats(self, k, from, to)) {
+        text->count = before;
+        return good;
+    }
+    self->met[self->count] = (met_member){k, glk_choice_literals(&self->of, choice)};
+    self->from[self->count] = from;
+    self->to[self->count++] = to;
+    return true;
+}
+
+static inline bool put_container(const glk_grammar *g, const glk_node *node, uint32_t depth,
+                                 symbols *text) {
+    way self = {.text = text, .of = glk_container_view(glk_node_list(g, node->b))};
+    bool paired = self.of.gaps[GLK_GAP_OPEN] == self.of.gaps[GLK_GAP_CLOSE];
+    bool good = put_symbol(text, is_array(&self) ? '[' : '{');
+    uint32_t bare = text->count;
+    good = good && put_gap(&self, text, GLK_GAP_OPEN);
+    for (uint32_t tries = 0; good && tries < 20 && glk_container_classes(&self.of) > 0; tries++) {
+        if (!may_close(&self) || check_random(2) == 0) {
+            good = put_member(g, &self, depth, text);
+        }
+    }
+    if (good && self.count > 0) {
+        good = put_gap(&self, text, GLK_GAP_CLOSE);
+    } else if (!paired) {
+        text->count = bare;
+    }
+    return good && may_close(&self) && put_symbol(text, is_array(&self) ? ']' : '}');
 }
 
 /* Appends a random sentence of a node; false: tried in vain. */
@@ -324,8 +421,8 @@ static inline bool put_sentence(const glk_grammar *g, uint32_t id, uint32_t dept
         return list[0] > 0 && put_symbol(text, SPECIAL + list[1 + check_random(list[0])]);
     case GLK_N_RULE:
         return node->a != GLK_NONE && put_sentence(g, node->a, depth + 1, text);
-    case GLK_N_OBJECT:
-        return put_object(g, node, depth, text);
+    case GLK_N_CONTAINER:
+        return put_container(g, node, depth, text);
     }
     return false;
 }

@@ -3,6 +3,7 @@
 #include "grammar.h"
 
 #include "check.h"
+#include "containers.h"
 
 static glk_exprs *store;
 static glk_error err;
@@ -154,34 +155,10 @@ static void test_switches(void) {
     glk_grammar_release(g);
 }
 
-static glk_status try_object(glk_grammar *g, uint32_t gap, glk_member x, glk_member y,
-                             uint32_t free_key) {
-    uint32_t id;
-    glk_member members[2] = {x, y}, extra = {free_key, x.value, 0};
-    return glk_grammar_object(g, gap, members, 2, &extra, 1, GLK_ORDER_DECLARED, &id, &err);
-}
-
 static void test_validation(void) {
     glk_grammar *g = new_grammar();
     uint32_t a = terminal(g, "a"), id = 77, rule;
-    uint32_t x = literal("\"x\""), y = literal("\"y\""), z = literal("\"z\"");
-    CHECK_OK(try_object(g, GLK_EXPR_EPSILON, (glk_member){x, a, 1}, (glk_member){y, a, 0}, z));
     uint32_t count = g->nodes.count, lists = g->lists.count;
-    CHECK_EQUAL(try_object(g, 1, (glk_member){x, a, 1}, (glk_member){y, a, 2}, z),
-                GLK_ERR_ARGUMENT);
-    CHECK_EQUAL(try_object(g, 1, (glk_member){x, a, 1}, (glk_member){x, a, 1}, z),
-                GLK_ERR_ARGUMENT);
-    CHECK_EQUAL(try_object(g, 1, (glk_member){x, a, 1}, (glk_member){y, a, 1}, x),
-                GLK_ERR_ARGUMENT);
-    CHECK_EQUAL(try_object(g, 1, (glk_member){x, 900, 1}, (glk_member){y, a, 1}, z),
-                GLK_ERR_ARGUMENT);
-    CHECK_EQUAL(try_object(g, 1, (glk_member){1, a, 1}, (glk_member){y, a, 1}, z),
-                GLK_ERR_ARGUMENT);
-    CHECK_EQUAL(try_object(g, tagged("x", 1), (glk_member){x, a, 1}, (glk_member){y, a, 1}, z),
-                GLK_ERR_ARGUMENT);
-    CHECK_EQUAL(try_object(g, 1, (glk_member){99999999, a, 1}, (glk_member){y, a, 1}, z),
-                GLK_ERR_ARGUMENT);
-    CHECK(strstr(err.text, "99999999") != NULL);
     CHECK_EQUAL(glk_grammar_sequence(g, LIST(a, 500), &id, &err), GLK_ERR_ARGUMENT);
     CHECK_EQUAL(glk_grammar_choice(g, LIST(a, 500), &id, &err), GLK_ERR_ARGUMENT);
     CHECK_EQUAL(glk_grammar_repetition(g, a, 2, 1, &id, &err), GLK_ERR_ARGUMENT);
@@ -200,6 +177,194 @@ static void test_validation(void) {
     glk_grammar_release(g);
 }
 
+/* An object with two named classes, a free one and a formula of three nodes. */
+static draft good_draft(uint32_t value) {
+    draft good = draft_of(GLK_UNIQUE, 1, literal(" "));
+    draft_named(&good, literal("\"x\""), true);
+    draft_choice(&good, value, 1);
+    draft_choice(&good, value, 0);
+    draft_named(&good, literal("\"y\""), false);
+    draft_free(&good, literal("\"z\""));
+    draft_choice(&good, value, 1u << 30);
+    uint32_t some = draft_atom(&good, GLK_F_AT_LEAST, 1, LIST(0, 0, 2, 30));
+    uint32_t few = draft_atom(&good, GLK_F_ALL_BUT, 3, LIST(GLK_EVERY, GLK_PRESENCE));
+    (void)draft_join(&good, GLK_F_OR, LIST(few, some));
+    return good;
+}
+
+static void refused(glk_grammar *g, const draft *bad, const char *words) {
+    uint32_t id = 77, count = g->nodes.count, lists = g->lists.count;
+    CHECK_EQUAL(draft_add(bad, g, &id, &err), GLK_ERR_ARGUMENT);
+    if (strstr(err.text, words) == NULL) {
+        (void)fprintf(stderr, "\"%s\" does not say \"%s\"\n", err.text, words);
+        exit(1);
+    }
+    CHECK_EQUAL(id, 77);
+    CHECK_EQUAL(g->nodes.count, count);
+    CHECK_EQUAL(g->lists.count, lists);
+}
+
+static void test_container_classes(void) {
+    glk_grammar *g = new_grammar();
+    uint32_t a = terminal(g, "a");
+    draft good = good_draft(a), bad = good;
+    CHECK_EQUAL(draft_done(&good, g), draft_done(&good, g));
+    bad.classes[0].required = 2;
+    refused(g, &bad, "required of class 0 is 2");
+    bad = good, bad.classes[2].required = 1;
+    refused(g, &bad, "class 2 is no name");
+    bad = good, bad.classes[1].key = bad.classes[0].key;
+    refused(g, &bad, "the same key");
+    bad = good, bad.classes[2].key = bad.classes[0].key;
+    refused(g, &bad, "the same key");
+    bad = good, bad.classes[1].key = GLK_EXPR_EPSILON;
+    refused(g, &bad, "a key must not match the empty string");
+    bad = good, bad.classes[1].key = 99999999;
+    refused(g, &bad, "99999999");
+    bad = good, bad.classes[1].key = tagged("x", 1);
+    refused(g, &bad, "key");
+    bad = good, bad.classes[1].choices = 1;
+    refused(g, &bad, "the classes have 4 choices, 3 are given");
+    bad = good, bad.choices[2].value = 900;
+    refused(g, &bad, "node 900");
+    bad = good, bad.choices[1].literals = 1u << 31;
+    refused(g, &bad, "choice 1 has the literals");
+    bad = good, bad.shape.ordered = 3;
+    refused(g, &bad, "3 of 2 named classes");
+    bad = good, bad.shape.flags = 16;
+    refused(g, &bad, "flags 16");
+    uint32_t *gaps[] = {&bad.shape.open,        &bad.shape.close,        &bad.shape.before_comma,
+                        &bad.shape.after_comma, &bad.shape.before_colon, &bad.shape.after_colon};
+    for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
+        bad = good, *gaps[i] = tagged("x", 1);
+        refused(g, &bad, "gap");
+    }
+    bad = draft_of(GLK_ARRAY, 0, GLK_EXPR_EPSILON);
+    draft_free(&bad, 0);
+    CHECK(draft_done(&bad, g) > a);
+    draft_free(&bad, 0);
+    refused(g, &bad, "at most one free class");
+    bad = draft_of(GLK_ARRAY, 0, GLK_EXPR_EPSILON);
+    draft_named(&bad, 0, true);
+    refused(g, &bad, "class 0 is no name");
+    glk_grammar_release(g);
+}
+
+static void test_container_formulas(void) {
+    glk_grammar *g = new_grammar();
+    draft good = good_draft(terminal(g, "a")), bad = good;
+    bad.formula[0] = 4;
+    refused(g, &bad, "ends inside its node 3");
+    bad.formula[0] = 2;
+    refused(g, &bad, "its 2 nodes take");
+    bad.formula[0] = 0;
+    refused(g, &bad, "no node");
+    bad.formula[0] = 3, bad.formula[1] = 4;
+    refused(g, &bad, "of kind 4");
+    bad = good, bad.formula[3] = UINT32_MAX;
+    refused(g, &bad, "ends inside its node 0");
+    bad = good, bad.formula[4] = 3;
+    refused(g, &bad, "names class 3");
+    bad = good, bad.formula[5] = 31;
+    refused(g, &bad, "names literal 31");
+    bad = good, bad.formula[4] = GLK_EVERY;
+    refused(g, &bad, "belongs to no class");
+    bad = good, bad.formula[bad.words - 1] = 2;
+    refused(g, &bad, "refers to node 2");
+    bad = good, bad.words--;
+    refused(g, &bad, "ends inside its node 2");
+    bad = good, bad.formula[2] = UINT32_MAX;
+    uint32_t id;
+    CHECK_EQUAL(draft_add(&bad, g, &id, &err), GLK_ERR_LIMIT);
+    CHECK(strcmp(err.budget, "member_count") == 0);
+    bad = good, bad.formula[2] = 2; /* another bound, another node */
+    CHECK(draft_done(&bad, g) != draft_done(&good, g));
+    glk_grammar_release(g);
+}
+
+/* What is the same, and what makes a difference. */
+static void test_container_fingerprints(void) {
+    glk_grammar *g = new_grammar();
+    uint32_t a = terminal(g, "a"), b = terminal(g, "b");
+    draft drafts[12];
+    uint64_t prints[12];
+    for (uint32_t i = 0; i < 12; i++) {
+        drafts[i] = good_draft(a);
+    }
+    drafts[1].shape.flags |= GLK_TIGHT;
+    drafts[2].shape.ordered = 2;
+    drafts[3].shape.close = GLK_EXPR_EPSILON;
+    drafts[4].shape.open = GLK_EXPR_EPSILON;
+    drafts[5].classes[0].required = 0;
+    drafts[6].classes[0].choices = 1, drafts[6].classes[1].choices = 1;
+    drafts[7].choices[0].value = b;
+    drafts[8].choices[0].literals = 2;
+    drafts[9].formula[2] = 2;
+    drafts[10].words = 0;
+    drafts[11].classes[0].key = literal("\"w\"");
+    for (uint32_t i = 0; i < 12; i++) {
+        CHECK_OK(glk_grammar_set_root(g, draft_done(&drafts[i], g), &err));
+        prints[i] = glk_grammar_fingerprint(g);
+        for (uint32_t k = 0; k < i; k++) {
+            CHECK(prints[k] != prints[i]);
+        }
+    }
+    glk_grammar_release(g);
+}
+
+static void check_container_dump(const draft *made, const char *expected) {
+    glk_grammar *g = new_grammar();
+    char dumped[600];
+    size_t needed;
+    CHECK_OK(glk_grammar_set_root(g, draft_done(made, g), &err));
+    CHECK_OK(glk_grammar_dump(g, dumped, sizeof dumped, &needed, &err));
+    char *end = strstr(dumped, ",\"exprs\"");
+    CHECK(end != NULL);
+    *end = '\0';
+    if (strcmp(dumped, expected) != 0) {
+        (void)fprintf(stderr, "got\n%s\nexpected\n%s\n", dumped, expected);
+        exit(1);
+    }
+    glk_grammar_release(g);
+}
+
+static void test_container_dumps(void) {
+    draft made = good_draft(GLK_NODE_EMPTY);
+    char expected[600];
+    uint32_t gap = literal(" ");
+    (void)snprintf(expected, sizeof expected,
+                   "{\"root\":2,\"nodes\":{\"2\":[\"container\",\"object\",[%u,%u,%u,%u,%u,%u],"
+                   "[[%u,true,[[1,1],[1,0]]],[%u,false,[]]],[[%u,false,[[1,1073741824]]]],1,"
+                   "[\"unique\"],[\"or\",[[\"all_but\",3,[[null,null]]],"
+                   "[\"at_least\",1,[[0,0],[2,30]]]]]],\"1\":[\"empty\"]}",
+                   gap, gap, gap, gap, gap, gap, literal("\"x\""), literal("\"y\""),
+                   literal("\"z\""));
+    check_container_dump(&made, expected);
+    made = draft_of(GLK_ARRAY | GLK_ENDLESS | GLK_TIGHT, 9, GLK_EXPR_EPSILON);
+    draft_named(&made, 0, false);
+    draft_choice(&made, GLK_NODE_FAIL, 0);
+    check_container_dump(&made,
+                         "{\"root\":2,\"nodes\":{\"2\":[\"container\",\"array\",[1,1,1,1,1,1],"
+                         "[[null,false,[[0,0]]]],[],1,[\"endless\",\"tight\"],null],"
+                         "\"0\":[\"fail\"]}");
+}
+
+/* A formula in which every node has its predecessor twice, as a tree, is too large to print. */
+static void test_large_dump(void) {
+    glk_grammar *g = new_grammar();
+    draft made = draft_of(0, 0, GLK_EXPR_EPSILON);
+    uint32_t last = draft_atom(&made, GLK_F_ALL_BUT, 1, LIST(GLK_EVERY, GLK_PRESENCE));
+    for (uint32_t i = 0; i < 40; i++) {
+        last = draft_join(&made, GLK_F_AND, LIST(last, last));
+    }
+    size_t needed;
+    CHECK_OK(glk_grammar_set_root(g, draft_done(&made, g), &err));
+    CHECK(glk_grammar_fingerprint(g) != 0);
+    CHECK_EQUAL(glk_grammar_dump(g, NULL, 0, &needed, &err), GLK_ERR_LIMIT);
+    CHECK(strcmp(err.budget, "dumped_formula_nodes") == 0);
+    glk_grammar_release(g);
+}
+
 /* value = "a" ( ("x" | "y"), value )*  |  switch  |  object, with `noise` ids before it. */
 static glk_grammar *sample(uint32_t noise, const char *word) {
     glk_grammar *g = new_grammar();
@@ -208,7 +373,7 @@ static glk_grammar *sample(uint32_t noise, const char *word) {
         (void)snprintf(text, sizeof text, "n%u", i);
         (void)terminal(g, text);
     }
-    uint32_t value, body[3], table, object;
+    uint32_t value, body[3], table;
     CHECK_OK(glk_grammar_rule(g, &value, &err));
     uint32_t xy = choice(g, LIST(terminal(g, "x"), terminal(g, word)));
     body[0] = sequence(
@@ -217,11 +382,13 @@ static glk_grammar *sample(uint32_t noise, const char *word) {
     CHECK_OK(glk_grammar_switch(g, expr, (uint32_t[]){1, 2}, (uint32_t[]){value, GLK_NODE_EMPTY},
                                 2, &table, &err));
     body[1] = table;
-    glk_member member = {literal("\"k\""), value, 1};
-    glk_member extra = {literal("\"f\""), GLK_NODE_EMPTY, 0};
-    CHECK_OK(glk_grammar_object(g, GLK_EXPR_EPSILON, &member, 1, &extra, 1, GLK_ORDER_ANY, &object,
-                                &err));
-    body[2] = object;
+    draft object = draft_of(GLK_UNIQUE, 0, literal(" "));
+    draft_named(&object, literal("\"k\""), true);
+    draft_choice(&object, value, 1);
+    draft_free(&object, literal("\"f\""));
+    draft_choice(&object, GLK_NODE_EMPTY, 0);
+    (void)draft_atom(&object, GLK_F_ALL_BUT, 9, LIST(GLK_EVERY, GLK_PRESENCE));
+    body[2] = draft_done(&object, g);
     CHECK_OK(glk_grammar_define(g, value, choice(g, body, 3), &err));
     CHECK_OK(glk_grammar_set_root(g, value, &err));
     return g;
@@ -284,7 +451,7 @@ static void test_dump(void) {
 /* Brackets match, and every kind is there. */
 static void test_dump_of_everything(void) {
     static const char *const words[] = {"\"rule\"",   "\"choice\"",     "\"sequence\"",
-                                        "\"switch\"", "\"repetition\"", "\"object\"",
+                                        "\"switch\"", "\"repetition\"", "\"container\"",
                                         "\"tag\"",    "\"union\"",      "\"concat\""};
     glk_grammar *g = sample(3, "y");
     size_t needed;
@@ -348,9 +515,13 @@ static glk_status build_all(void *context, glk_error *error) {
     if (status == GLK_OK) {
         status = glk_grammar_switch(g, expr, (uint32_t[]){5, 9}, ids, 2, &id, error);
     }
-    glk_member members[2] = {{literal("\"x\""), 1, 1}, {literal("\"y\""), 1, 0}};
+    draft object = draft_of(0, 0, GLK_EXPR_EPSILON);
+    draft_named(&object, literal("\"x\""), true);
+    draft_choice(&object, GLK_NODE_EMPTY, 1);
+    uint32_t part = draft_atom(&object, GLK_F_AT_LEAST, 1, LIST(0, 0));
+    (void)draft_join(&object, GLK_F_OR, LIST(part, part));
     if (status == GLK_OK) {
-        status = glk_grammar_object(g, 1, members, 1, members + 1, 1, GLK_ORDER_ANY, &id, error);
+        status = draft_add(&object, g, &id, error);
     }
     size_t needed;
     if (status == GLK_OK) {
@@ -369,6 +540,11 @@ int main(void) {
     test_large_lists();
     test_switches();
     test_validation();
+    test_container_classes();
+    test_container_formulas();
+    test_container_fingerprints();
+    test_container_dumps();
+    test_large_dump();
     test_fingerprint();
     test_fingerprint_across_stores();
     test_dump();

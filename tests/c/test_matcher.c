@@ -44,11 +44,10 @@ static void open_values(void) {
     uint32_t list = sequence(grammar, LIST(value, repetition(grammar, more, 0, 50)));
     list = sequence(grammar, LIST(text(grammar, "["), repetition(grammar, list, 0, 1),
                                   text(grammar, "]")));
-    glk_member fields[] = {{quoted("id"), terminal(grammar, digits), 1},
+    plain_member fields[] = {{quoted("id"), terminal(grammar, digits), 1},
                            {quoted("name"), string, 0},
                            {quoted("more"), value, 0}};
-    CHECK_OK(glk_grammar_object(grammar, GLK_EXPR_EPSILON, fields, 3, NULL, 0, GLK_ORDER_ANY,
-                                &object, &err));
+    object = plain_object(grammar, GLK_EXPR_EPSILON, fields, 3, NULL, 0, ANY_ORDER);
     uint32_t body = choice(grammar, LIST(string, terminal(grammar, digits), list, object));
     CHECK_OK(glk_grammar_define(grammar, value, body, &err));
     CHECK_OK(glk_grammar_set_root(grammar, value, &err));
@@ -550,22 +549,22 @@ static void many_alternatives(void) {
 }
 
 static void many_members(void) {
-    glk_member *list = check_memory(OPTIONAL * sizeof *list);
-    for (uint32_t order = GLK_ORDER_DECLARED; order <= GLK_ORDER_ANY; order++) {
+    plain_member *list = check_memory(OPTIONAL * sizeof *list);
+    for (uint32_t order = DECLARED_ORDER; order <= ANY_ORDER; order++) {
         uint32_t object;
         CHECK_OK(glk_exprs_new(0, &source, &err));
         CHECK_OK(glk_grammar_new(source, &grammar, &err));
         for (uint32_t i = 0; i < OPTIONAL; i++) {
             char name[20];
             (void)snprintf(name, sizeof name, "m%u", i);
-            list[i] = (glk_member){quoted(name), text(grammar, "1"), i == 4000};
+            list[i] = (plain_member){quoted(name), text(grammar, "1"), i == 4000};
         }
-        CHECK_OK(glk_grammar_object(grammar, GLK_EXPR_EPSILON, list, OPTIONAL, NULL, 0,
-                                    (glk_order)order, &object, &err));
+        object = plain_object(grammar, GLK_EXPR_EPSILON, list, OPTIONAL, NULL, 0,
+                              (plain_order)order);
         CHECK_OK(glk_grammar_set_root(grammar, object, &err));
         check_one("{\"m5\":1,\"m4000\":1}", "{\"m5\":1}");
-        check_one(order == GLK_ORDER_ANY ? "{\"m4000\":1,\"m5\":1}" : "{\"m4000\":1,\"m4999\":1}",
-                  order == GLK_ORDER_ANY ? "{\"m4\":1,\"m4\"" : "{\"m4000\":1,\"m5");
+        check_one(order == ANY_ORDER ? "{\"m4000\":1,\"m5\":1}" : "{\"m4000\":1,\"m4999\":1}",
+                  order == ANY_ORDER ? "{\"m4\":1,\"m4\"" : "{\"m4000\":1,\"m5");
         close_values();
     }
     free(list);

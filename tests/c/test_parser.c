@@ -4,6 +4,7 @@
  * whatever the masks allow can be completed, and is then a sentence; at every prefix that a few
  * tokens lead to, the fast mask, the walk, and accepting token by token agree, and the text may
  * end exactly if it is a sentence. */
+#include "containers.h"
 #include "machines.h"
 
 enum { MASK_WORDS = 1024, MOST_IDS = 32 * MASK_WORDS };
@@ -283,26 +284,87 @@ static uint32_t free_key(void) {
     return id;
 }
 
-static uint32_t object(const glk_member *list, size_t count, bool with_free, uint32_t free_value,
-                       bool spaces, glk_order order) {
+static uint32_t object(const plain_member *list, size_t count, bool with_free, uint32_t free_value,
+                       bool spaces, plain_order order) {
     uint32_t id, gap = spaces ? repeated(literal(" "), 0, 2) : (uint32_t)GLK_EXPR_EPSILON;
-    glk_member other = {.key = free_key(), .value = free_value};
-    CHECK_OK(glk_grammar_object(grammar, gap, list, count, &other, with_free ? 1 : 0, order, &id,
-                                &err));
+    plain_member other = {.key = free_key(), .value = free_value};
+    id = plain_object(grammar, gap, list, count, &other, with_free ? 1 : 0, order);
     return id;
 }
 
 static uint32_t random_object(const uint32_t *pool, uint32_t count) {
     static const char *names[] = {"a", "b", "ab", "ba", ""};
-    glk_member list[4];
+    plain_member list[4];
     uint32_t members_count = check_random(4);
     for (uint32_t i = 0; i < members_count; i++) {
-        list[i] = (glk_member){.key = quoted(names[i]),
+        list[i] = (plain_member){.key = quoted(names[i]),
                                .value = pool[check_random(count)],
                                .required = check_random(2)};
     }
     return object(list, members_count, check_random(2) == 0, pool[check_random(count)],
-                  check_random(3) == 0, check_random(2) == 0 ? GLK_ORDER_ANY : GLK_ORDER_DECLARED);
+                  check_random(3) == 0, check_random(2) == 0 ? ANY_ORDER : DECLARED_ORDER);
+}
+
+static uint32_t some_spaces(void) {
+    return check_random(3) == 0 ? repeated(literal(" "), 0, 1 + check_random(2))
+                                : (uint32_t)GLK_EXPR_EPSILON;
+}
+
+/* A condition on a random class, or on all of them. */
+static uint32_t random_atom(draft *made) {
+    uint32_t classes = made->shape.named + made->shape.free, pairs[4], kind = check_random(2);
+    for (uint32_t i = 0; i < 4; i += 2) {
+        bool every = classes == 0 || check_random(4) == 0;
+        pairs[i] = every ? GLK_EVERY : check_random(classes);
+        pairs[i + 1] = every || check_random(3) == 0 ? GLK_PRESENCE : check_random(2);
+    }
+    return draft_atom(made, kind, check_random(kind == GLK_F_AT_LEAST ? 3 : 4), pairs,
+                      2 + 2 * check_random(2));
+}
+
+/* `most`: of members, so that the recogniser need not look at many. */
+static void random_formula(draft *made, uint32_t most) {
+    uint32_t parts[3], node = random_atom(made);
+    for (uint32_t joins = check_random(3); joins > 0; joins--) {
+        parts[0] = node;
+        parts[1] = random_atom(made);
+        parts[2] = random_atom(made);
+        node = draft_join(made, GLK_F_AND + check_random(2), parts, 2 + check_random(2));
+    }
+    parts[0] = node;
+    parts[1] = draft_atom(made, GLK_F_ALL_BUT, most, LIST(GLK_EVERY, GLK_PRESENCE));
+    (void)draft_join(made, GLK_F_AND, parts, 2);
+}
+
+/* Choices out of the pool with random literals. */
+static void random_choices(draft *made, const uint32_t *pool, uint32_t count) {
+    for (uint32_t i = 1 + check_random(2); i > 0; i--) {
+        draft_choice(made, pool[check_random(count)], check_random(4));
+    }
+}
+
+/* With GLK_UNIQUE, different texts of the pool must be different JSON values. */
+static uint32_t random_container(const uint32_t *pool, uint32_t count, bool array, uint32_t flags) {
+    static const char *names[] = {"a", "b", "ab"};
+    draft made = draft_of((array ? (uint32_t)GLK_ARRAY : 0) | flags, 0, some_spaces());
+    uint32_t *gaps[] = {&made.shape.open, &made.shape.before_comma, &made.shape.after_colon};
+    for (uint32_t i = 0; i < 3 && check_random(3) == 0; i++) {
+        *gaps[i] = some_spaces();
+    }
+    uint32_t named = check_random(4);
+    for (uint32_t i = 0; i < named; i++) {
+        draft_named(&made, array ? 0 : quoted(names[i]), !array && check_random(3) == 0);
+        random_choices(&made, pool, count);
+    }
+    made.shape.ordered = check_random(named + 1);
+    if (check_random(4) > 0) {
+        draft_free(&made, array ? 0 : free_key());
+        random_choices(&made, pool, count);
+    }
+    if (array || check_random(5) > 0) {
+        random_formula(&made, array ? 2 + check_random(2) : 5);
+    }
+    return draft_done(&made, grammar);
 }
 
 static uint32_t random_switch(const uint32_t *pool, uint32_t count) {
@@ -342,7 +404,8 @@ static uint32_t random_node(const uint32_t *pool, uint32_t count, bool texts_onl
         return random_switch(pool, count);
     }
     if (kind < 14) {
-        return random_object(pool, count);
+        return check_random(2) == 0 ? random_object(pool, count)
+                                    : random_container(pool, count, check_random(2) == 0, 0);
     }
     CHECK_OK(glk_grammar_tokens(grammar, (uint32_t[]){1, 1 + check_random(3)}, 2, &id, &err));
     return id;
@@ -395,14 +458,37 @@ static void objects_in_both_orders(void) {
     for (uint32_t round = 0; round < 16; round++) {
         open_grammar();
         uint32_t a = terminal(grammar, repeated(literal("a"), 1, 3)), b = text(grammar, "b");
-        uint32_t inner = object((glk_member[]){{quoted("b"), b, 1}}, 1, round % 2 == 0, a,
-                                round % 3 == 0, GLK_ORDER_DECLARED);
-        glk_member list[] = {{quoted("a"), a, round & 1u},
+        uint32_t inner = object((plain_member[]){{quoted("b"), b, 1}}, 1, round % 2 == 0, a,
+                                round % 3 == 0, DECLARED_ORDER);
+        plain_member list[] = {{quoted("a"), a, round & 1u},
                              {quoted("ab"), inner, round >> 1 & 1u},
                              {quoted("b"), choice(grammar, LIST(a, b)), round >> 2 & 1u}};
         uint32_t root = object(list, 3, (round >> 3 & 1u) != 0, b, round % 5 == 0,
-                               round % 2 == 0 ? GLK_ORDER_ANY : GLK_ORDER_DECLARED);
+                               round % 2 == 0 ? ANY_ORDER : DECLARED_ORDER);
         check_grammar(root, 12, 8, 8);
+    }
+}
+
+static void containers(uint32_t rounds) {
+    for (uint32_t round = 0; round < rounds; round++) {
+        open_grammar();
+        uint32_t pool[] = {terminal(grammar, repeated(literal("a"), 1, 3)), text(grammar, "b"), 0};
+        pool[2] = random_container(pool, 2, round % 3 == 0, 0);
+        check_grammar(random_container(pool, 3, round % 2 == 0, 0), 8, 6, 8);
+    }
+}
+
+/* Items and keys that must not come twice: endlessly many, or one more than may come. */
+static void different_members(uint32_t rounds) {
+    static const uint32_t hints[] = {0, GLK_ENDLESS, GLK_TIGHT};
+    for (uint32_t round = 0; round < rounds; round++) {
+        open_grammar();
+        uint32_t endless = terminal(grammar, repeated(class_of("12"), 1, GLK_UNBOUNDED));
+        uint32_t pool[] = {endless, round % 3 == 2 ? terminal(grammar, class_of("1234")) : endless};
+        bool array = round % 2 == 0;
+        check_grammar(random_container(pool + (round % 3 == 2), 1, array,
+                                       GLK_UNIQUE | (array ? hints[round % 3] : GLK_ENDLESS)),
+                      8, 6, 8);
     }
 }
 
@@ -519,11 +605,11 @@ static uint32_t wide_root(uint32_t round) {
     uint32_t many = terminal(grammar, wide_string(GLK_UNBOUNDED, NULL));
     uint32_t words_node = terminal(grammar, repeated(all_bytes_but_quotes(), 2, 9));
     if (round == 0) {
-        glk_member list[] = {
+        plain_member list[] = {
             {quoted("a"), few, 1}, {quoted("ab"), many, 0}, {quoted("ca"), few, 0}};
-        glk_member other = {.key = wide_string(GLK_UNBOUNDED, names), .value = few};
-        CHECK_OK(glk_grammar_object(grammar, repeated(literal(" "), 0, 2), list, 3, &other, 1,
-                                    GLK_ORDER_ANY, &object_node, &err));
+        plain_member other = {.key = wide_string(GLK_UNBOUNDED, names), .value = few};
+        object_node = plain_object(grammar, repeated(literal(" "), 0, 2), list, 3, &other, 1,
+                                   ANY_ORDER);
         return sequence(grammar, LIST(gap, object_node, gap));
     }
     uint32_t one = sequence(grammar, LIST(few, gap, text(grammar, "a")));
@@ -595,6 +681,8 @@ static void named_tokens_keep_their_other_meaning(void) {
 
 int main(void) {
     objects_in_both_orders();
+    containers(150);
+    different_members(60);
     counts_near_and_far();
     counts_one_by_one();
     ambiguous_grammars();
