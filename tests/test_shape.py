@@ -24,7 +24,7 @@ C_LEVELS = [
     ["gramlock", "common", "text", "arena", "vec", "hash", "bitmask"],
     ["trie", "vocab"],
     ["expr", "derive", "strip", "charset"],
-    ["terminal", "reach", "span", "grammar", "describe", "code"],
+    ["terminal", "reach", "span", "grammar", "describe", "code", "scanner", "value"],
     ["rewrite.h", "passes", "lower", "productive", "nonempty", "leftcorner", "emit", "rewrite"],
     ["object", "epoch", "member", "parser"],
     ["mask"],
