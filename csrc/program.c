@@ -223,6 +223,10 @@ glk_status glk_program_own_epoch(glk_program *self, glk_epoch **out, glk_error *
     uint64_t steps = self->limits.steps;
     GLK_TRY(glk_epoch_new(&self->code, self->terminals, self->limits.program_bytes, &epoch, err));
     glk_status status = glk_moves_start(epoch, &steps, err);
+    if (status == GLK_OK && epoch->start == GLK_NONE) {
+        status = glk_fail(err, GLK_ERR_UNSATISFIABLE,
+                          "the grammar has no sentence: too few different values");
+    }
     if (status != GLK_OK) {
         glk_epoch_release(epoch);
         return status;
