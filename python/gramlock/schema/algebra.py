@@ -160,6 +160,8 @@ class Algebra:
                 members.append(node)
         if len(members) < 2:
             return members[0] if members else ANYTHING
+        if self._negations and any(self._negations.get(node) in members for node in members):
+            return self.never
         key = tuple(members)
         known = self._conjunctions.get(key)
         if known is None:

@@ -35,6 +35,7 @@ __all__ = ["Clause", "ObjectSet", "Region", "Some", "with_clause"]
 
 MAX_REGIONS = 256
 MAX_PRODUCT = 16  # alternatives up to which unions are multiplied out to keep each one's order
+MAX_COPIES = 64  # alternatives up to which each gets what is certain beside them
 
 Members = dict[str, tuple["Node", "Node | None"]]
 
@@ -304,7 +305,7 @@ def meet(a: Clause, b: Clause, algebra: Algebra) -> Clause:
     if len(a) == 1 and len(b) == 1:
         both = intersect(a[0], b[0], algebra)
         return () if both is None else (both,)
-    if len(a) * len(b) <= MAX_PRODUCT and (_declares(a, b) or _declares(b, a)):
+    if _keeps_orders(a, b):
         pairs = (intersect(one, other, algebra) for one in a for other in b)
         return tuple(dict.fromkeys(pair for pair in pairs if pair is not None))
     base: ObjectSet | None
@@ -330,6 +331,16 @@ def is_full(objects: ObjectSet) -> bool:
 def is_open(regions: tuple[Region, ...]) -> bool:
     """Whether every name may have every value."""
     return len(regions) == 1 and regions[0][:2] == ((), ()) and regions[0].node.always
+
+
+def _keeps_orders(a: Clause, b: Clause) -> bool:
+    """Whether to multiply out two unions."""
+    few, many = (a, b) if len(a) < len(b) else (b, a)
+    if len(few) * len(many) > (MAX_COPIES if len(few) == 1 else MAX_PRODUCT):
+        return False
+    if any(one.clauses for one in few):
+        return False
+    return _declares(a, b) or _declares(b, a)
 
 
 def _declares(a: Clause, b: Clause) -> bool:
