@@ -233,7 +233,7 @@ static bool is_included(const glk_object *object, const glk_vec *turns, uint32_t
     uint32_t literals = glk_choice_literals(&object->container, choice);
     for (uint32_t i = 0; i < turns->count - base; i++) {
         uint32_t fewer = glk_choice_literals(&object->container, choices[i]);
-        if (known[i].after == state && (fewer & literals) == fewer) {
+        if (known[i].after == state && (fewer & literals) == fewer && fewer != literals) {
             return true;
         }
     }
