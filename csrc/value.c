@@ -3,7 +3,7 @@
  * member, and is left where the text ends: with containers open, perhaps inside a scalar.
  *
  * Crit-bit trees: D. J. Bernstein, "Crit-bit trees" (2004).  Past its end a value reads as bytes
- * 0xFF, which UTF-8 never holds and which no id consists of: no value is the beginning of another. */
+ * 0xFF, which UTF-8 never holds and which no id consists of, so no value begins another. */
 #include "value.h"
 
 #include "scanner.h"
