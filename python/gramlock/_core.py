@@ -116,6 +116,13 @@ def _budget(name: str, value: int) -> int:
     return min(value, (1 << 64) - 1)
 
 
+_ENCODINGS = {
+    "utf8": lib.GLK_UTF8,
+    "json": lib.GLK_JSON,
+    "json-minimal": lib.GLK_JSON_MINIMAL,
+}
+
+
 class Expressions:
     """A store of hash-consed regular expressions over bytes; an expression is an ``int``.
 
@@ -164,11 +171,19 @@ class Expressions:
         return self._call(lib.glk_exprs_literal, ffi.from_buffer("uint8_t[]", data), len(data))
 
     def codepoints(
-        self, ranges: Sequence[tuple[int, int]], encoding: Literal["utf8", "json"] = "utf8"
+        self,
+        ranges: Sequence[tuple[int, int]],
+        encoding: Literal["utf8", "json", "json-minimal"] = "utf8",
     ) -> int:
-        """One code point out of inclusive *ranges*, written in UTF-8 or inside a JSON string."""
+        """One code point out of inclusive *ranges*.
+
+        Args:
+            ranges: First and last ones.
+            encoding: Written in UTF-8, or inside a JSON string: in every spelling, or in the one
+                without needless escapes.
+        """
         flat = [bound for pair in ranges for bound in pair]
-        kind = lib.GLK_JSON if encoding == "json" else lib.GLK_UTF8
+        kind = _ENCODINGS[encoding]
         return self._call(lib.glk_exprs_codepoints, flat, len(ranges), kind)
 
     def concat(self, items: Sequence[int]) -> int:

@@ -19,7 +19,7 @@ from ..errors import LimitError
 from ..syntax.regex_expr import Encoding
 from .algebra import FALSE, FULL, NULL, TRUE, Algebra, Node, Shape
 from .emit_arrays import array_node
-from .emit_objects import object_node
+from .emit_objects import object_nodes
 from .layout import Gaps, Layout
 from .numbers import number_node
 from .options import SchemaOptions
@@ -183,7 +183,7 @@ class Emitter:
             self._cut = self._cut or bool(shape.arrays or shape.objects)
         else:
             parts += [array_node(self, array, depth) for array in shape.arrays]
-            parts += [object_node(self, objects, depth) for objects in shape.objects]
+            parts += object_nodes(self, shape.objects, depth)
         parts = [part for part in parts if part != builder.FAIL]
         if len(parts) == 1:
             return parts[0]

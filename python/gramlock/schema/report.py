@@ -1,11 +1,13 @@
 """What became of each keyword: enforced, narrowed, relaxed, or no more than an annotation.
 
-The report holds on to the schemas that were read and is worked out only when somebody looks.
+The report holds on to the schemas that were read and is worked out only when somebody looks. What
+the options leave out stands in one table, :data:`NARROWINGS`; the formats say themselves what of
+their documents is not written or not checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -14,18 +16,35 @@ from ..errors import Place
 from .algebra import Leaf
 from .formats import FORMATS
 from .keywords import STRUCTURAL, handlers_of
-from .load import place_of
+from .layout import DEEPEST
+from .load import Path, place_of
 from .options import SchemaOptions
 
-__all__ = ["Entry", "Report", "Status"]
+__all__ = ["IDLE", "NARROWINGS", "Entry", "Narrowing", "Report", "Status"]
 
 Status = Literal["enforced", "narrowed", "relaxed", "annotation"]
 
 _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_SPELLED = frozenset(
+    "properties required dependentRequired dependentSchemas dependencies enum const".split()
+)
+_CONDITIONS = frozenset("if then else not dependentSchemas".split())
+_IN_PLACE = frozenset("allOf anyOf oneOf".split())
+_BY_NAME = frozenset("properties patternProperties dependentSchemas $defs definitions".split())
 
 _GAPS = {
     "bounded": "white space: at most one blank, or a line break and at most 32 blanks, in each gap",
     "compact": "no white space",
+}
+
+#: Keywords that say nothing unless one of these stands beside them.
+IDLE = {
+    "if": ("then", "else"),
+    "then": ("if",),
+    "else": ("if",),
+    "minContains": ("contains",),
+    "maxContains": ("contains",),
+    "additionalItems": ("items",),
 }
 
 
@@ -49,6 +68,104 @@ class Entry:
         return f"{self.status:10} #{self.pointer}{note}"
 
 
+@dataclass(frozen=True)
+class Narrowing:
+    """Valid texts that the options leave out.
+
+    Attributes:
+        keywords: Where.
+        note: Which.
+        option: With which option, as in code; ``"any"``: with any.
+        applies: Whether it concerns a keyword's value in a schema; both come as JSON.
+        in_conditions: Whether it concerns schemas that only test others, as ``if`` does.
+    """
+
+    keywords: tuple[str, ...]
+    note: str
+    option: str
+    applies: Callable[[SchemaOptions, dict[str, Any], Any], bool]
+    in_conditions: bool = True
+
+
+def _orders_members(options: SchemaOptions, schema: dict[str, Any], value: Any) -> bool:
+    closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    return options.order == "declared" and bool(value) and (len(value) > 1 or not closed)
+
+
+def _orders_required(options: SchemaOptions, schema: dict[str, Any], value: Any) -> bool:
+    declared = schema.get("properties", {})
+    return options.order == "declared" and any(name not in declared for name in value)
+
+
+def _has_spellings(value: Any, options: SchemaOptions) -> bool:
+    """Whether a text other than the one that is written means *value*, white space aside."""
+    if value is None or isinstance(value, bool):
+        return False
+    if isinstance(value, str):
+        return options.escapes == "any"
+    if isinstance(value, list):
+        return any(_has_spellings(item, options) for item in value)
+    if isinstance(value, dict):
+        orders = options.order == "declared" and len(value) > 1
+        names = options.escapes == "any" and bool(value)
+        return orders or names or any(_has_spellings(item, options) for item in value.values())
+    return True
+
+
+#: What the options leave out; of several that apply to a keyword the first is reported.
+NARROWINGS = (
+    Narrowing(
+        ("type",),
+        "integers are written without fraction and exponent",
+        'numbers="canonical"',
+        lambda options, schema, value: options.numbers == "canonical" and "integer" in value,
+    ),
+    Narrowing(
+        _NUMERIC,
+        "numbers with bounds are written in plain decimals",
+        'numbers="canonical"',
+        lambda options, schema, value: options.numbers == "canonical",
+    ),
+    Narrowing(
+        _NUMERIC,
+        "exponents as far as the language stays regular",
+        'numbers="any"',
+        lambda options, schema, value: options.numbers == "any",
+    ),
+    Narrowing(
+        ("enum",),
+        "each value is written in one way",
+        "any",
+        lambda options, schema, value: any(_has_spellings(item, options) for item in value),
+    ),
+    Narrowing(
+        ("const",),
+        "the value is written in one way",
+        "any",
+        lambda options, schema, value: _has_spellings(value, options),
+    ),
+    Narrowing(
+        ("properties",),
+        "members come in the order in which they are declared",
+        'order="declared"',
+        _orders_members,
+        in_conditions=False,
+    ),
+    Narrowing(
+        ("required",),
+        "names that are declared nowhere come as listed, after the declared ones",
+        'order="declared"',
+        _orders_required,
+        in_conditions=False,
+    ),
+)
+
+_NARROWINGS_OF: dict[str, list[Narrowing]] = {}
+for _narrowing in NARROWINGS:
+    for _keyword in _narrowing.keywords:
+        _NARROWINGS_OF.setdefault(_keyword, []).append(_narrowing)
+
+
 class Report:
     """How a schema was converted.
 
@@ -66,11 +183,7 @@ class Report:
     @cached_property
     def places(self) -> tuple[Entry, ...]:
         """One entry for each keyword that was met, in the order of reading."""
-        found: list[Entry] = []
-        whitespace = self._options.whitespace
-        if whitespace != "flexible":
-            note = _GAPS.get(whitespace, f"white space: {whitespace} in each gap")
-            found.append(Entry("", "narrowed", note))
+        found = [Entry("", "narrowed", note) for note in self._of_whole_texts()]
         left_out = {place.pointer or "": place.message for place in self._left_out}
         for leaf in self._leaves:
             base, where = place_of(leaf.path)
@@ -78,11 +191,15 @@ class Report:
                 entry = self._entry(leaf, key, base, where, left_out)
                 if entry is not None:
                     found.append(entry)
-        return tuple(found)
+        known = {entry.pointer for entry in found if entry.status == "relaxed"}
+        for place in self._left_out:
+            if (place.pointer or "") not in known:
+                found.append(Entry(place.pointer or "", "relaxed", place.message))
+        return tuple(dict.fromkeys(found))
 
     @property
     def relaxed(self) -> tuple[Entry, ...]:
-        """What a validator has to check afterwards; empty where the grammar is exact."""
+        """What a validator has to check afterwards; empty where nothing invalid is written."""
         return tuple(entry for entry in self.places if entry.status == "relaxed")
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,7 +219,7 @@ class Report:
             return None
         pointer = base + "/" + key.replace("~", "~0").replace("/", "~1")
         if pointer in left_out:
-            return Entry(pointer, "relaxed", left_out[pointer] + where)
+            return Entry(pointer, "relaxed", left_out[pointer])
         dialect = leaf.scope.dialect
         if dialect.ref_hides and "$ref" in leaf.schema and key != "$ref":
             return Entry(pointer, "annotation", "hidden by the $ref beside it" + where)
@@ -111,18 +228,66 @@ class Report:
         status, note = self._judge(leaf, key)
         return Entry(pointer, status, note + where)
 
+    def _of_whole_texts(self) -> Iterator[str]:
+        """What is left out of every text."""
+        options = self._options
+        separators, indent = options.written_separators(), options.written_indent()
+        if separators is not None:
+            within = "" if indent is None else f" and an indent of {indent!r}"
+            yield f"white space: none but in {separators[0]!r} and {separators[1]!r}{within}"
+        elif options.whitespace != "flexible":
+            yield _GAPS.get(options.whitespace, f"white space: {options.whitespace} in each gap")
+        if indent is not None:
+            yield f"values lie in at most {DEEPEST} containers"
+        if options.escapes == "minimal":
+            yield "characters are escaped only where JSON demands it"
+        elif any(not _SPELLED.isdisjoint(leaf.schema) for leaf in self._leaves):
+            yield "names and listed strings are escaped only where JSON demands it"
+
     def _judge(self, leaf: Leaf, key: str) -> tuple[Status, str]:
-        value, options = leaf.schema[key], self._options
+        schema, value = leaf.schema, leaf.schema[key]
         if key == "format":
-            if options.formats == "annotate" or value not in FORMATS:
-                return "annotation", "" if value in FORMATS else f"unknown format {value!r}"
-            return "enforced", FORMATS[value].gap or ""
-        if key == "properties" and options.order == "declared" and len(value) > 1:
-            return "narrowed", "members come in the order in which they are declared"
-        if key == "type" and options.numbers == "canonical" and "integer" in value:
-            return "narrowed", "integers are written without fraction and exponent"
-        if key in _NUMERIC and options.numbers == "canonical":
-            return "narrowed", "numbers with bounds are written in plain decimals"
-        if key in ("enum", "const"):
-            return "narrowed", "each value is written in one way"
+            asserted = self._options.formats == "assert" or leaf.scope.dialect.asserts_formats
+            return _of_format(value, asserted)
+        if key in IDLE and _is_idle(key, schema):
+            return "annotation", f"says nothing without {' or '.join(IDLE[key])}"
+        for narrowing in _NARROWINGS_OF.get(key, ()):
+            if not narrowing.in_conditions and _is_condition(leaf.path):
+                continue
+            if narrowing.applies(self._options, schema, value):
+                return "narrowed", narrowing.note
         return "enforced", ""
+
+
+def _is_condition(path: Path) -> bool:
+    """Whether the schema at *path* is one that others depend on; names in it have no place in
+    the declared order."""
+    tokens: list[str | int] = []
+    while isinstance(path, tuple) and len(path) == 2:
+        path, token = path
+        tokens.append(token)
+    found = False
+    while tokens:
+        keyword = tokens.pop()
+        if tokens and (keyword in _BY_NAME or isinstance(tokens[-1], int)):
+            tokens.pop()
+        if keyword not in _IN_PLACE:
+            found = keyword in _CONDITIONS
+    return found
+
+
+def _is_idle(key: str, schema: dict[str, Any]) -> bool:
+    if key == "additionalItems":
+        return not isinstance(schema.get("items"), list)
+    return not any(other in schema for other in IDLE[key])
+
+
+def _of_format(name: str, asserted: bool) -> tuple[Status, str]:
+    form = FORMATS.get(name)
+    if form is None:
+        return "annotation", f"unknown format {name!r}"
+    if not asserted:
+        return "annotation", ""
+    if form.unchecked is not None:
+        return "relaxed", form.gap or ""
+    return ("enforced", "") if form.unwritten is None else ("narrowed", form.unwritten)
