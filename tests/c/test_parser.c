@@ -336,10 +336,24 @@ static void random_formula(draft *made, uint32_t most) {
     (void)draft_join(made, GLK_F_AND, parts, 2);
 }
 
-/* Choices out of the pool with random literals. */
+/* Each value of the pool satisfies some of two conditions; for each set of conditions, by chance, the
+ * choice of the values that satisfy them. */
 static void random_choices(draft *made, const uint32_t *pool, uint32_t count) {
-    for (uint32_t i = 1 + check_random(2); i > 0; i--) {
-        draft_choice(made, pool[check_random(count)], check_random(4));
+    uint32_t holding[3], values[3], wanted = 1 + check_random(15);
+    CHECK(count <= 3);
+    for (uint32_t i = 0; i < count; i++) {
+        holding[i] = check_random(4);
+    }
+    for (uint32_t literals = 0; literals < 4; literals++) {
+        uint32_t found = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if ((holding[i] & literals) == literals) {
+                values[found++] = pool[i];
+            }
+        }
+        if (found > 0 && (wanted >> literals & 1u) != 0) {
+            draft_choice(made, choice(grammar, values, found), literals);
+        }
     }
 }
 
@@ -405,7 +419,8 @@ static uint32_t random_node(const uint32_t *pool, uint32_t count, bool texts_onl
     }
     if (kind < 14) {
         return check_random(2) == 0 ? random_object(pool, count)
-                                    : random_container(pool, count, check_random(2) == 0, 0);
+                                    : random_container(pool + check_random(count - 2), 3,
+                                                       check_random(2) == 0, 0);
     }
     CHECK_OK(glk_grammar_tokens(grammar, (uint32_t[]){1, 1 + check_random(3)}, 2, &id, &err));
     return id;
