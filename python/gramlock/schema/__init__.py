@@ -144,28 +144,39 @@ def _in_order(places: list[Place]) -> list[Place]:
 
 
 def _separate_branches(reader: Reader, algebra: Algebra) -> None:
-    """``oneOf`` was read as a union: takes out of each branch what others hold as well."""
-    changed = []
-    for leaf, nodes in reader.one_of:
-        pairs = list(_overlaps(leaf, nodes, algebra))
-        if pairs:
-            changed.append((nodes, pairs))
-    for nodes, pairs in changed:
-        branches = list(nodes)
-        for i, j in pairs:
-            nodes[i] = algebra.conjunction((nodes[i], algebra.negation(branches[j])))
-            nodes[j] = algebra.conjunction((nodes[j], algebra.negation(branches[i])))
-    if changed:
-        algebra.forget(reader.leaves)
-        for node in reader.derived:
-            node.shape = None
+    """``oneOf`` was read as a union: takes out of each branch what others hold as well.
+
+    Unions are too large, so pairs that exclude each other do so for good, unless complements were
+    taken of them: then the pairs that are left are looked at again, with the sets as they are now.
+    """
+    waiting = [(leaf, nodes, tuple(nodes), set[tuple[int, int]]()) for leaf, nodes in reader.one_of]
+    falling: bool | None = None
+    again = bool(waiting)
+    while again:
+        found = [list(_overlaps(leaf, read, apart, algebra)) for leaf, _, read, apart in waiting]
+        if falling is None:  # asked before the complements below are taken
+            falling = algebra.negates() or any(
+                "maxContains" in each.schema for each in reader.leaves
+            )
+        again = falling and any(found)
+        for (_, nodes, read, apart), pairs in zip(waiting, found, strict=True):
+            for i, j in pairs:
+                nodes[i] = algebra.conjunction((nodes[i], algebra.negation(read[j])))
+                nodes[j] = algebra.conjunction((nodes[j], algebra.negation(read[i])))
+            apart.update(pairs)
+        if any(found):
+            algebra.forget(reader.leaves)
+            for node in reader.derived:
+                node.shape = None
 
 
-def _overlaps(leaf: Node, nodes: list[Node], algebra: Algebra) -> Iterator[tuple[int, int]]:
-    """The pairs of branches that may hold at once."""
+def _overlaps(
+    leaf: Node, nodes: Sequence[Node], apart: set[tuple[int, int]], algebra: Algebra
+) -> Iterator[tuple[int, int]]:
+    """The pairs of branches that may hold at once, without those that are *apart* already."""
     for j, second in enumerate(nodes):
         for i in range(j):
-            if algebra.disjoint(nodes[i], second):
+            if (i, j) in apart or algebra.disjoint(nodes[i], second):
                 continue
             if not algebra.is_void(algebra.conjunction((leaf, nodes[i], second))):
                 yield i, j
