@@ -61,7 +61,10 @@ static bool may_come(const search *self, const frame *f, uint32_t k) {
 static uint32_t potential(const search *self, const frame *f, const glk_formula_node *atom,
                           uint32_t enough) {
     uint32_t found = 0, classes = glk_container_classes(&self->container);
-    bool every = atom->count > 0 && atom->items[0] == GLK_EVERY;
+    bool every = false;
+    for (uint32_t i = 0; i < atom->count; i++) {
+        every = every || atom->items[2 * i] == GLK_EVERY;
+    }
     uint32_t count = every ? classes : atom->count;
     for (uint32_t i = 0; i < count && found < enough; i++) {
         uint32_t k = every ? i : atom->items[2 * i];
