@@ -52,10 +52,10 @@ class CrowdedError(Exception):
 
     Attributes:
         name: The member.
-        values: Its values in disjoint parts.
+        values: Its values in disjoint parts; None among them: it may be absent.
     """
 
-    def __init__(self, name: str, values: list[Node]) -> None:
+    def __init__(self, name: str, values: list[Node | None]) -> None:
         super().__init__(name)
         self.name, self.values = name, values
 
@@ -189,23 +189,21 @@ class Container:
 
     def _hits(self, pairs: Iterable[tuple[int, Node]]) -> Formula:
         """Some member of these classes has a value in the node beside its class."""
-        found: list[tuple[int, Node | None]] = []
+        found: list[tuple[int | None, Node | None]] = []
         for index, node in pairs:
             status = self._condition(index, node)
             if status is not False:
                 found.append((index, None if status is True else node))
-        if found and found[0][1] is None and self.classes[found[0][0]].required is not None:
-            return True
-        return ("at_least", 1, tuple(found)) if found else False
+        return self._atom("at_least", 1, tuple(found))
 
-    def _misses(self, pairs: Iterable[tuple[int, Node | None]]) -> Formula:
+    def _misses(self, pairs: Iterable[tuple[int, Node]]) -> Formula:
         """No member of these classes has a value that is not in the node beside its class."""
-        found: list[tuple[int, Node | None]] = []
+        found: list[tuple[int | None, Node | None]] = []
         for index, node in pairs:
-            status = node is not None and self._condition(index, node)
+            status = self._condition(index, node)
             if status is not True:
                 found.append((index, None if status is False else node))
-        return ("all_but", 0, tuple(found)) if found else True
+        return self._atom("all_but", 0, tuple(found))
 
     def _condition(self, index: int, node: Node) -> Node | bool:
         """Whether values of a class are in *node*: always, never, or the node itself."""
@@ -238,32 +236,114 @@ class Container:
 
     def _resolve(self, formula: Formula) -> Formula:
         """*formula* over bits instead of nodes, once each class has its choices."""
+        parts: dict[int, list[Choice]] = {}
+        wanted: dict[int, list[Node]] = {}
+        grown = True
+        while grown and not isinstance(formula, bool):  # what is certain may settle further parts
+            wanted = _wanted(formula)
+            formula, grown = self._split(formula, wanted, parts)
         if isinstance(formula, bool):
             return None if formula else False
-        wanted: dict[int, dict[Node, None]] = {}
-        for atom in _atoms(formula):
-            for index, node in atom[2]:
-                if node is not None:
-                    wanted.setdefault(index, {})[node] = None
+        try:
+            bits = self._choose(formula, wanted, parts)
+        except LimitError:
+            self._divide(parts)
+            raise
+        return self._without_units(self._replaced(formula, bits))
+
+    def _split(
+        self, formula: Formula, wanted: dict[int, list[Node]], parts: dict[int, list[Choice]]
+    ) -> tuple[Formula, bool]:
+        """Splits values by plain conditions; *formula* without those that all or no parts meet."""
+        algebra = self._algebra
+        certain: dict[tuple[int, Node], int | bool] = {}
         for index, nodes in wanted.items():
-            self._choose(index, list(nodes), formula)
-        bits: dict[tuple[int, Node], int | bool | None] = {}
+            plain = [node for node in nodes if _is_plain(algebra.expand(node))]
+            parts[index] = _parts(self.classes[index].node, plain, algebra)
+            for node in plain:
+                held = [node in asserted for _, asserted in parts[index]]
+                if all(held) or not any(held):
+                    certain[index, node] = all(held)
+        return (self._replaced(formula, certain), True) if certain else (formula, False)
+
+    def _choose(
+        self, formula: Formula, wanted: dict[int, list[Node]], parts: dict[int, list[Choice]]
+    ) -> dict[tuple[int, Node], int | bool]:
+        """Gives each class its choices; the bits of its conditions, or whether all choices hold.
+
+        Raises:
+            LimitError: They are too many.
+        """
+        algebra = self._algebra
+        bits: dict[tuple[int, Node], int | bool] = {}
         for index, nodes in wanted.items():
             one = self.classes[index]
+            one.choices = parts[index]
+            plain = frozenset(node for node in nodes if _is_plain(algebra.expand(node)))
+            if len(plain) < len(nodes):
+                one.choices = []
+                for value, held in parts[index]:
+                    for needed in _needed(formula, index, one.name is not None, held, plain):
+                        node = algebra.conjunction((value, *sorted(needed, key=nodes.index)))
+                        if not (needed and algebra.is_void(node, LOOK)):
+                            one.choices.append((node, held | needed))
+            if len(one.choices) > MAX_CHOICES:
+                raise LimitError("schema_alternatives", len(one.choices), MAX_CHOICES)
             for node in nodes:
-                held = [node in asserted for _, asserted in one.choices]
-                if all(held) or not any(held):
-                    bits[index, node] = all(held)
+                held_by = [node in asserted for _, asserted in one.choices]
+                if all(held_by) or not any(held_by):
+                    bits[index, node] = all(held_by)
                 else:
                     bits[index, node] = one.literals[node] = len(one.literals)
             if len(one.literals) > MAX_LITERALS:
                 raise LimitError("schema_alternatives", len(one.literals), MAX_LITERALS)
-        return self._without_units(_final(formula, bits))
+        return bits
+
+    def _divide(self, parts: dict[int, list[Choice]]) -> None:
+        """Raises :class:`CrowdedError` for the name whose values are split most, if any is."""
+        best, count = None, 1
+        for index in range(self.named):
+            one = self.classes[index]
+            values = len(parts.get(index, ())) + (one.required is None)
+            if index in parts and values > count:
+                best, count = index, values
+        if best is not None:
+            one = self.classes[best]
+            values_of: list[Node | None] = [] if one.required is not None else [None]
+            raise CrowdedError(one.name or "", values_of + [node for node, _ in parts[best]])
+
+    def _replaced(self, formula: Formula, bits: dict[tuple[int, Node], int | bool]) -> Formula:
+        """*formula* with bits for conditions; True: all members meet it, False: none does."""
+        memo: dict[int, Formula] = {}
+        for node in _nodes(formula):
+            kind = node[0]
+            if kind in ("and", "or"):
+                memo[id(node)] = _join(kind, [memo[id(part)] for part in node[1]])
+                continue
+            pairs: list[tuple[int | None, Node | int | None]] = []
+            for index, condition in node[2]:
+                bit = None if condition is None else bits.get((index, condition), condition)
+                if not isinstance(bit, bool):
+                    pairs.append((index, bit))
+                elif bit == (kind == "at_least"):  # hits always, or misses always
+                    pairs.append((index, None))
+            memo[id(node)] = self._atom(kind, node[1], tuple(pairs))
+        return memo[id(formula)]
+
+    def _atom(self, kind: str, count: int, pairs: tuple[tuple[int | None, Any], ...]) -> Formula:
+        """An atom, or whether it holds, as far as that is certain."""
+        if not pairs:
+            return kind == "all_but"
+        if kind == "at_least" and count == 1:
+            for index, literal in pairs:
+                if literal is None and index is not None and self.classes[index].required:
+                    return True
+        return (kind, count, pairs)
 
     def _without_units(self, formula: Formula) -> Formula:
         """*formula* without its demands for single members, which are noted beside their names."""
-        if formula is None or formula is False:
-            return formula
+        if isinstance(formula, bool):
+            return None if formula else False
         left = []
         for part in formula[1] if formula[0] == "and" else (formula,):
             kind, count, pairs = (*part, ())[:3]
@@ -275,25 +355,6 @@ class Container:
                     continue
             left.append(part)
         return _join("and", left) if left else None
-
-    def _choose(self, index: int, nodes: list[Node], formula: Formula) -> None:
-        one, algebra = self.classes[index], self._algebra
-        plain = [node for node in nodes if _is_plain(algebra.expand(node))]
-        parts = _parts(one.node, plain, algebra)
-        varying = sum(0 < sum(node in held for _, held in parts) < len(parts) for node in plain)
-        if varying > MAX_LITERALS and one.name is not None:
-            raise CrowdedError(one.name, [node for node, _ in parts])
-        if len(plain) == len(nodes):
-            one.choices = parts
-            return
-        one.choices = []
-        for value, held in parts:
-            for needed in _needed(formula, index, one.name is not None, held, frozenset(plain)):
-                node = algebra.conjunction((value, *sorted(needed, key=nodes.index)))
-                if not (needed and algebra.is_void(node, LOOK)):
-                    one.choices.append((node, held | needed))
-            if len(one.choices) > MAX_CHOICES:
-                raise LimitError("schema_alternatives", len(one.choices), MAX_CHOICES)
 
 
 def _parts(base: Node, conditions: list[Node], algebra: Algebra) -> list[Choice]:
@@ -422,28 +483,14 @@ def _atoms(formula: Formula) -> Iterator[Formula]:
     return (node for node in _nodes(formula) if node[0] not in ("and", "or"))
 
 
-def _final(formula: Formula, bits: dict[tuple[int, Node], int | bool | None]) -> Formula:
-    """*formula* with the bits of its conditions, simplified where all or no choices assert one."""
-    memo: dict[int, Formula] = {}
-    for node in _nodes(formula):
-        kind = node[0]
-        if kind in ("and", "or"):
-            memo[id(node)] = _join(kind, [memo[id(part)] for part in node[1]])
-            continue
-        pairs: list[tuple[int | None, int | None]] = []
-        for index, condition in node[2]:
-            bit = None if condition is None else bits[index, condition]
-            if isinstance(bit, bool):
-                if bit == (kind == "at_least"):  # hits always, or misses always
-                    pairs.append((index, None))
-            else:
-                pairs.append((index, bit))
-        if pairs:
-            memo[id(node)] = (kind, node[1], tuple(pairs))
-        else:
-            memo[id(node)] = kind == "all_but"
-    result = memo[id(formula)]
-    return None if result is True else result
+def _wanted(formula: Formula) -> dict[int, list[Node]]:
+    """The conditions of each class that the formula refers to."""
+    found: dict[int, dict[Node, None]] = {}
+    for atom in _atoms(formula):
+        for index, node in atom[2]:
+            if node is not None:
+                found.setdefault(index, {})[node] = None
+    return {index: list(nodes) for index, nodes in found.items()}
 
 
 # -- what a set mentions --------------------------------------------------------------------------

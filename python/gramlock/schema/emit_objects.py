@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ..errors import LimitError
-from .conditions import Container, CrowdedError
+from .conditions import LOOK, Container, CrowdedError
 from .objects import OBJECTS, ObjectSet, Region, settled, with_clause
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["object_node", "object_nodes"]
 
-MAX_CONTAINERS = 64  # into which one set of objects is divided
+MAX_CONTAINERS = 256  # into which one set of objects is divided
 
 _PREFIX = re.compile(r"\^[A-Za-z0-9_-]+")
 
@@ -96,7 +96,7 @@ def _containers(emitter: Emitter, objects: ObjectSet) -> list[Container]:
     if known is not None:
         return known[1]
     found: list[Container] = []
-    work: list[ObjectSet | None] = [settled(objects, emitter.algebra)]
+    work: list[ObjectSet | None] = [settled(objects, emitter.algebra, LOOK)]
     while work:
         if len(found) + len(work) > MAX_CONTAINERS:
             raise LimitError("schema_alternatives", len(found) + len(work), MAX_CONTAINERS)
@@ -112,16 +112,18 @@ def _containers(emitter: Emitter, objects: ObjectSet) -> list[Container]:
 
 
 def _divided(emitter: Emitter, o: ObjectSet, crowded: CrowdedError) -> list[ObjectSet | None]:
-    """Two halves of a set, by the values of one name; the first one has the objects without it."""
+    """Two halves of a set, by the values of one name."""
+    algebra, name = emitter.algebra, crowded.name
     middle = len(crowded.values) // 2
-    required = o.members[crowded.name][1] if crowded.name in o.members else None
+    required = o.members[name][1] if name in o.members else None
     halves: list[ObjectSet | None] = []
     for values in (crowded.values[:middle], crowded.values[middle:]):
-        node = emitter.algebra.either(values)
-        members = {**o.members, crowded.name: (node, required)}
-        half = ObjectSet(members, o.regions, o.low, o.high, o.some, o.clauses)
-        halves.append(settled(half, emitter.algebra))
-        required = required or node
+        node = algebra.either([value for value in values if value is not None])
+        needs = None if None in values else required or node
+        half = ObjectSet(
+            {**o.members, name: (node, needs)}, o.regions, o.low, o.high, o.some, o.clauses
+        )
+        halves.append(settled(half, algebra, LOOK))
     return halves
 
 

@@ -352,17 +352,18 @@ def _declares(a: Clause, b: Clause) -> bool:
     )
 
 
-def settled(objects: ObjectSet, algebra: Algebra) -> ObjectSet | None:
+def settled(objects: ObjectSet, algebra: Algebra, depth: int = 0) -> ObjectSet | None:
     """*objects* without alternatives that clash with its members; None where no others are left.
 
     A clause with one alternative becomes part of the members, which may settle further ones.
+    *depth* is how deep values may be looked into.
     """
     base: ObjectSet | None = objects
     while base is not None:
         clauses: list[Clause] = []
         alone: list[ObjectSet] = []
         for clause in base.clauses:
-            left = tuple(one for one in clause if not clash(base, one, algebra))
+            left = tuple(one for one in clause if not clash(base, one, algebra, depth))
             if not left:
                 return None
             if len(left) == 1:
