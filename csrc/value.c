@@ -356,24 +356,20 @@ static glk_status close_container(reader *self) {
     glk_values *values = self->values;
     const frame *last = last_frame(self);
     const uint32_t *words = GLK_VEC_U32(&values->ids);
-    bool known = true;
     values->bytes.count = 0;
     glk_scanner_put(&self->scanner, last->kind);
     while (values->bytes.count < CONTAINER_HEAD) {
         glk_scanner_put(&self->scanner, 0);
     }
     for (uint32_t i = last->first; i < values->ids.count; i++) {
-        known = known && words[i] != GLK_NONE;
         memcpy((uint8_t *)values->bytes.data + values->bytes.count, words + i, sizeof *words);
         values->bytes.count += (uint32_t)sizeof *words;
     }
     assert(values->bytes.count <= values->bytes.capacity);
     values->ids.count = last->first;
     values->frames.count--;
-    uint32_t id = GLK_NONE;
-    if (known) {
-        GLK_TRY(intern_value(values, self->scanner.whole, &id, self->err));
-    }
+    uint32_t id; /* GLK_NONE if a child is: then nothing equal was ever added */
+    GLK_TRY(intern_value(values, self->scanner.whole, &id, self->err));
     return finish_value(self, id);
 }
 
