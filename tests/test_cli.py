@@ -46,8 +46,8 @@ def schema(tmp_path: Path) -> Path:
 def test_help_and_version() -> None:
     code, text, _ = run("--help")
     assert code == 0
-    assert all(command in text for command in ("generate", "mask", "check", "demo"))
-    for command in ("generate", "mask", "check", "demo"):
+    assert all(command in text for command in ("generate", "mask", "check", "conformance", "demo"))
+    for command in ("generate", "mask", "check", "conformance", "demo"):
         assert run(command, "--help")[0] == 0
     assert run("--version")[0] == 0
     assert run("nonsense")[0] == 2

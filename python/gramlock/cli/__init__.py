@@ -1,20 +1,21 @@
 """The ``gramlock`` command.
 
-============  ========================================================
-``app``       the commands together
-``generate``  a local model writes text under a schema
-``mask``      what may come next after a text
-``check``     is a schema usable, and does it mean what it should
-``demo``      the whole thing at once, with a model of its own
-``report``    messages, JSON output, exit codes
-``inputs``    reading schemas and instances; options that commands share
-============  ========================================================
+===============  ========================================================
+``app``          the commands together
+``generate``     a local model writes text under a schema
+``mask``         what may come next after a text
+``check``        is a schema usable, and does it mean what it should
+``conformance``  what becomes of every JSON Schema keyword in an engine
+``demo``         the whole thing at once, with a model of its own
+``report``       messages, JSON output, exit codes
+``inputs``       reading schemas and instances; options that commands share
+===============  ========================================================
 
 Exit codes of every command:
 
 ===  ======================================================================
   0  fine
-  1  something wrong was found (an instance, a sentence, an unfinished text)
+  1  something wrong was found (an instance, an answer, an unfinished text)
   2  the command line is wrong, or a file cannot be read
   3  the schema is refused: invalid, unsupported, or nothing satisfies it
   4  a budget was passed, or the text cannot go on

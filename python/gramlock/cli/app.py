@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .check import check
+from .conformance import conformance
 from .demo import demo
 from .generate import generate
 from .mask import mask
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(generate)
 app.command()(mask)
 app.command()(check)
+app.command()(conformance)
 app.command()(demo)
 
 
