@@ -105,11 +105,112 @@ glk_status glk_alive_is_tight(glk_epoch *self, uint32_t id, bool *out, glk_error
     return GLK_OK;
 }
 
+/* ------------------------------------------------------------------ one spelling */
+
+static bool is_space(uint8_t byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+/* Appends bytes to a text. */
+static glk_status extend(glk_epoch *self, const uint8_t *bytes, size_t count, uint32_t *text,
+                         glk_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        GLK_TRY(glk_text_extend(self, *text, bytes[i], text, err));
+    }
+    return GLK_OK;
+}
+
+static bool is_numeric(uint8_t byte) {
+    return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' ||
+           byte == 'e' || byte == 'E';
+}
+
+/* A number without zeros at the end of the fraction and at the beginning of the exponent. */
+static glk_status extend_number(glk_epoch *self, const uint8_t *bytes, size_t count,
+                                uint32_t *text, glk_error *err) {
+    size_t mantissa = 0, end, exponent;
+    bool fraction = false;
+    while (mantissa < count && bytes[mantissa] != 'e' && bytes[mantissa] != 'E') {
+        fraction = fraction || bytes[mantissa] == '.';
+        mantissa++;
+    }
+    end = mantissa;
+    while (fraction && end > 0 && (bytes[end - 1] == '0' || bytes[end - 1] == '.')) {
+        end--;
+        fraction = bytes[end] != '.';
+    }
+    GLK_TRY(extend(self, bytes, end, text, err));
+    exponent = mantissa + 1;
+    bool negative = exponent < count && bytes[exponent] == '-';
+    while (exponent < count &&
+           (bytes[exponent] == '0' || bytes[exponent] == '+' || bytes[exponent] == '-')) {
+        exponent++;
+    }
+    if (exponent >= count) {
+        return GLK_OK;
+    }
+    GLK_TRY(extend(self, (const uint8_t *)"e-", negative ? 2 : 1, text, err));
+    return extend(self, bytes + exponent, count - exponent, text, err);
+}
+
+/* What a \u escape of a printable ASCII character stands for, or 0. */
+static uint8_t escaped_character(const uint8_t *bytes, size_t count) {
+    unsigned value = 0;
+    if (count < 6 || bytes[1] != 'u') {
+        return count >= 2 && bytes[1] == '/' ? '/' : 0;
+    }
+    for (size_t i = 2; i < 6; i++) {
+        uint8_t lower = bytes[i] | 0x20;
+        value = value * 16 + (lower >= 'a' ? lower - 'a' + 10u : bytes[i] - '0' + 0u);
+    }
+    return value >= 0x20 && value < 0x7F && value != '"' && value != '\\' ? (uint8_t)value : 0;
+}
+
+/* Bytes of a string from `at` on that stand for one character (or a part of it). */
+static size_t character(const uint8_t *bytes, size_t count, uint8_t *plain) {
+    *plain = 0;
+    if (bytes[0] != '\\' || count < 2) {
+        return 1;
+    }
+    *plain = escaped_character(bytes, count);
+    return *plain != 0 && bytes[1] == 'u' ? 6 : 2;
+}
+
+/* The same text in one spelling, so that the search does not look behind each one: without white
+ * space, with the shortest spelling of numbers and of most characters. */
+static glk_status one_spelling(glk_epoch *self, uint32_t text, uint32_t *out, glk_error *err) {
+    bool in_string = false;
+    *out = GLK_TEXT_NONE;
+    GLK_TRY(glk_text_since(self, text, GLK_TEXT_NONE, err));
+    const uint8_t *bytes = self->bytes.data;
+    size_t count = self->bytes.count, step;
+    for (size_t i = 0; i < count; i += step) {
+        uint8_t plain;
+        step = 1;
+        if (in_string) {
+            step = character(bytes + i, count - i, &plain);
+            in_string = bytes[i] != '"';
+            GLK_TRY(plain != 0 ? extend(self, &plain, 1, out, err)
+                               : extend(self, bytes + i, step, out, err));
+        } else if (is_numeric(bytes[i]) && bytes[i] != 'e') {
+            while (i + step < count && is_numeric(bytes[i + step])) {
+                step++;
+            }
+            GLK_TRY(extend_number(self, bytes + i, step, out, err));
+        } else if (!is_space(bytes[i])) {
+            in_string = bytes[i] == '"';
+            GLK_TRY(extend(self, bytes + i, 1, out, err));
+        }
+    }
+    return GLK_OK;
+}
+
 /* ------------------------------------------------------------------ search */
 
 typedef struct search {
     glk_epoch *epoch;
-    glk_vec queue; /* u32: configurations, shortest text first */
+    glk_vec queue;     /* u32: configurations, shortest text first */
+    glk_index visited; /* configurations with the text in one spelling */
     uint64_t *steps;
     glk_error *err;
 } search;
@@ -126,15 +227,37 @@ static glk_status is_safe(search *self, uint32_t id, bool *out) {
     return GLK_OK;
 }
 
-static bool is_space(uint8_t byte) {
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
-}
-
 /* Outside of strings white space means nothing, so only one way to go on with it is tried, and only
  * where it has to be there. */
 static bool is_gap(const glk_epoch *self, uint32_t text, uint8_t byte) {
     return is_space(byte) && text < GLK_START_SOME &&
            ((const glk_text_node *)glk_table_at(&self->texts, text))->mode == GLK_TEXT_OUTSIDE;
+}
+
+/* Queues a configuration unless one that is equal but for spellings was there. */
+static glk_status look_at_later(search *self, uint32_t id) {
+    glk_epoch *epoch = self->epoch;
+    const glk_config *config = glk_config_at(epoch, id);
+    uint32_t key = id, text, known;
+    if (config->text != GLK_TEXT_NONE && config->text < GLK_START_SOME) {
+        GLK_TRY(one_spelling(epoch, config->text, &text, self->err));
+        epoch->threads.count = 0;
+        for (uint32_t i = 0; i < config->count; i++) {
+            GLK_TRY(glk_vec_push(&epoch->threads, &config->threads[i], self->err));
+        }
+        GLK_TRY(glk_config_intern(epoch, config->can_end, text, &key, self->err));
+    }
+    glk_probe probe = glk_probe_start(&self->visited, key);
+    while (glk_probe_next(&self->visited, &probe, &known)) {
+        if (known == key) {
+            return GLK_OK;
+        }
+    }
+    if (self->queue.count >= MOST_VISITED) {
+        return glk_fail_limit(self->err, "look_ahead", self->queue.count + 1, MOST_VISITED);
+    }
+    GLK_TRY(glk_index_add(&self->visited, key, key, self->err));
+    return glk_vec_push_u32(&self->queue, id, self->err);
 }
 
 static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *tried, bool *found) {
@@ -149,10 +272,7 @@ static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *tried,
     }
     *tried = true;
     GLK_TRY(is_safe(self, next, found));
-    if (self->queue.count >= MOST_VISITED) {
-        return glk_fail_limit(self->err, "look_ahead", self->queue.count + 1, MOST_VISITED);
-    }
-    return *found ? GLK_OK : glk_vec_push_u32(&self->queue, next, self->err);
+    return *found ? GLK_OK : look_at_later(self, next);
 }
 
 static glk_status live_bytes(search *self, uint32_t id, glk_bytes *out) {
@@ -195,11 +315,13 @@ static glk_status is_alive(glk_epoch *epoch, const glk_thread *thread, uint32_t 
     GLK_TRY(glk_vec_push(&epoch->threads, thread, err));
     GLK_TRY(glk_config_intern(epoch, false, text, &first, err));
     glk_vec_init(&job.queue, NULL, sizeof(uint32_t));
+    glk_index_init(&job.visited, NULL);
     glk_status status = glk_vec_push_u32(&job.queue, first, err);
     for (uint32_t at = 0; at < job.queue.count && !*out && status == GLK_OK; at++) {
         status = look_behind(&job, GLK_VEC_U32(&job.queue)[at], out);
     }
     glk_vec_free(&job.queue);
+    glk_index_free(&job.visited);
     return status;
 }
 
