@@ -69,6 +69,7 @@ MAX_PAIRS = 16_384
 MAX_IN_PLACE = 150
 MAX_LOOK = 8
 MAX_CONFLICTS = 64
+MANY = 4  # members of a conjunction beyond which the objects of all are joined at once
 
 Part = TypeVar("Part")
 
@@ -307,13 +308,26 @@ class Algebra:
                 shape = node.derive(self)
             else:
                 assert isinstance(node, Conjunction)
-                shape = FULL
-                for index, member in enumerate(node.members):
-                    shape = self._narrow(shape, self.expand(member), node, member, index)
+                shape = self._expand_conjunction(node)
         finally:
             node.busy = False
             self._depth -= 1
         node.shape = shape
+        return shape
+
+    def _expand_conjunction(self, node: Conjunction) -> Shape:
+        shape = FULL
+        keyed: list[ObjectSet] = []
+        for index, member in enumerate(node.members):
+            part = self.expand(member)
+            if len(node.members) > MANY and len(part.objects) == 1:
+                keyed += part.objects
+                part = Shape(part.flags, part.numbers, part.strings, part.arrays, (OBJECTS,))
+            shape = self._narrow(shape, part, node, member, index)
+        if keyed and shape.objects:
+            joined = objects.join(keyed, self)
+            both = () if joined is None else objects.meet((joined,), shape.objects, self)
+            shape = Shape(shape.flags, shape.numbers, shape.strings, shape.arrays, both)
         return shape
 
     def _expand_leaf(self, leaf: Leaf) -> Shape:

@@ -132,11 +132,6 @@ class Container:
         self._status: dict[tuple[int, Node], Node | bool] = {}
         self.formula: Formula = self._resolve(_join("and", list(self._demands(objects))))
 
-    def has_atom(self, kind: str) -> bool:
-        """Whether an atom of this kind is in the formula."""
-        formula = self.formula
-        return bool(formula) and any(atom[0] == kind for atom in _atoms(formula))
-
     # -- the formula over nodes ---------------------------------------------------------------
 
     def _of(self, objects: ObjectSet) -> Formula:

@@ -158,7 +158,6 @@ def _container(emitter: Emitter, container: Container, depth: int) -> int:
         container.formula,
         unique=bool(free),
         endless=endless,
-        tight=bool(free) and not endless and container.has_atom("at_least"),
     )
 
 

@@ -277,6 +277,41 @@ def _joined(a: ObjectSet, b: ObjectSet, algebra: Algebra) -> ObjectSet | None:
     return None if too_few(both) else both
 
 
+def join(parts: list[ObjectSet], algebra: Algebra) -> ObjectSet | None:
+    """The objects in all of *parts*, whose clauses are kept as they are, or None.
+
+    Many sets at once make one conjunction for each name, not one for each name and set.
+    """
+    if len(parts) < 3:
+        return _joined(parts[0], parts[1], algebra) if len(parts) == 2 else parts[0]
+    nodes: dict[str, list[Node]] = {}
+    required: dict[str, Node | None] = {}
+    for part in parts:
+        for name, (node, needed) in part.members.items():
+            nodes.setdefault(name, []).append(node)
+            required[name] = required.get(name) or needed
+    closed = [part for part in parts if not is_open(part.regions)]
+    for name, found in nodes.items():
+        found += [part.of(name, algebra) for part in closed if name not in part.members]
+    members: Members = {
+        name: (algebra.conjunction(found), required[name]) for name, found in nodes.items()
+    }
+    for name, (node, needed) in members.items():
+        if node.never and needed is not None:
+            algebra.report_forbidden(name, needed, node)
+            return None
+    both: ObjectSet | None = ObjectSet(members, OPEN)
+    for part in parts:  # the rest of each: regions, counts, demands and clauses
+        if both is None:
+            break
+        o = part
+        known: Members = dict.fromkeys(nodes, (ANYTHING, None))
+        rest = ObjectSet(known, o.regions, o.low, o.high, o.some, o.clauses)
+        if part in closed or rest.conditional:
+            both = _joined(both, rest, algebra)
+    return both
+
+
 def with_clause(objects: ObjectSet, alternatives: Clause) -> ObjectSet:
     """Those of *objects* that are in one of *alternatives*, too; never multiplied out."""
     o = objects
@@ -374,8 +409,7 @@ def settled(objects: ObjectSet, algebra: Algebra, depth: int = 0) -> ObjectSet |
         base = ObjectSet(o.members, o.regions, o.low, o.high, o.some, tuple(clauses))
         if not alone:
             break
-        for one in alone:
-            base = base and _joined(base, one, algebra)
+        base = join([base, *alone], algebra)
     return base
 
 
