@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["sample"]
 
 #: Bytes in the order in which they tend to finish a text.
-_CLOSING = b'"}]):,0123456789nulltruefalse'
+_CLOSING = b'"}]):\n,0123456789nulltruefalse'  # in an indented text a bracket follows a line break
 _RANK = {byte: rank for rank, byte in reversed(list(enumerate(_CLOSING)))}
 _RANK |= dict.fromkeys(b"0123456789", _RANK[ord("0")])  # always the same one may never end
 _STOP_SHARE = 0.25
