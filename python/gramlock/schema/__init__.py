@@ -27,7 +27,7 @@ from .emit import Emitter
 from .load import SCHEMA_NODES, Loader, place_of
 from .model import Reader
 from .options import SchemaOptions
-from .relax import Loose, keyword_of
+from .relax import Dropped, Loose, keyword_of
 from .report import Report
 
 if TYPE_CHECKING:
@@ -103,25 +103,30 @@ class _Attempt:
         store = expressions(options.limits)
         self.options = options
         self.algebra = algebra = Algebra(store, options.limit("schema_nodes", SCHEMA_NODES))
-        self.reader = Reader(Loader(schema, options), options, algebra, left_out is not None)
-        self.root = self.reader.read(schema)
-        if self.reader.invalid:
-            raise InvalidSchemaError(_in_order(self.reader.invalid + self.reader.unsupported))
-        if left_out is not None:
-            algebra.loose = Loose(self.reader, left_out, negates)
-        _separate_branches(self.reader, algebra)
+        dropped = None if left_out is None else Dropped(left_out, everything=not negates)
+        self.reader = reader = Reader(Loader(schema, options), options, algebra, dropped)
+        self.root = reader.read(schema)
+        if reader.invalid:
+            raise InvalidSchemaError(_in_order(reader.invalid + reader.unsupported))
+        counts: list[Place] = []
+        if dropped is not None:
+            algebra.loose = Loose(reader, dropped)
+            counts = list(reader.loose_counts(algebra.loose))
+        _separate_branches(reader, algebra)
         self.emitter = Emitter(GrammarBuilder(store), algebra, options)
         self.node = self.emitter.root(self.root)
         if algebra.invalid:
             raise InvalidSchemaError(_in_order(algebra.invalid))
-        places = self.reader.unsupported + algebra.unsupported
-        known = left_out is not None and set(algebra.unsupported) <= set(left_out)
-        self.settled = known or not places or not algebra.negates()
+        places = reader.unsupported + algebra.unsupported
+        if dropped is None:
+            self.settled = not places or not (algebra.negates() or reader.counts)
+        else:
+            self.settled = not counts and all(p.pointer in dropped for p in algebra.unsupported)
         for path in algebra.left_out:
             pointer, where = place_of(keyword_of(path))
             message = f"left to a validator, since something in it cannot be enforced{where}"
             places.append(Place(message, pointer))
-        self.unsupported = _in_order(places)
+        self.unsupported = _in_order(places + counts)
 
     def result(self) -> tuple[GrammarHandle, Report]:
         """The grammar and its report.
@@ -155,9 +160,7 @@ def _separate_branches(reader: Reader, algebra: Algebra) -> None:
     while again:
         found = [list(_overlaps(leaf, read, apart, algebra)) for leaf, _, read, apart in waiting]
         if falling is None:  # asked before the complements below are taken
-            falling = algebra.negates() or any(
-                "maxContains" in each.schema for each in reader.leaves
-            )
+            falling = algebra.negates() or reader.counts
         again = falling and any(found)
         for (_, nodes, read, apart), pairs in zip(waiting, found, strict=True):
             for i, j in pairs:

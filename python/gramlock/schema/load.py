@@ -26,7 +26,16 @@ from . import metaschemas
 from .options import SchemaOptions
 from .resources import RECURSIVE, Dialect, Path, Resource, resources_in
 
-__all__ = ["Dialect", "Loader", "Path", "Scope", "Target", "UnresolvedError", "place_of"]
+__all__ = [
+    "Dialect",
+    "Loader",
+    "Path",
+    "Scope",
+    "Target",
+    "UnresolvedError",
+    "place_of",
+    "pointer_of",
+]
 
 SCHEMA_DEPTH = 256
 SCHEMA_NODES = 20_000

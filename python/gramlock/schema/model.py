@@ -12,6 +12,7 @@ Cost: a few microseconds for each schema; several thousand schemas for a large d
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from ..errors import GrammarSyntaxError, Place
@@ -34,13 +35,16 @@ from .keywords import (
     Found,
     handlers_of,
 )
-from .load import Loader, Path, Scope, UnresolvedError, place_of
+from .load import Loader, Path, Scope, UnresolvedError, place_of, pointer_of
 from .numbers import NumberSet, exact
 from .objects import ObjectSet
 from .options import SchemaOptions
 from .strings import StringSet
 
 __all__ = ["Reader"]
+
+_BESIDE = "left to a validator, since a pattern beside it cannot be enforced"
+_INSIDE = "left to a validator, since something in contains cannot be enforced"
 
 _DECLARING = frozenset("properties required patternProperties enum const".split())
 _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -57,6 +61,11 @@ _KEYED = (
 
 class Reader:
     """The schemas of one conversion.
+
+    Args:
+        loader, options, algebra: Where references lead, how to read, what makes nodes.
+        left_out: JSON pointers of keywords to leave out where they only bound something from
+            above that is too large; None for a first attempt, which keeps no edges either.
 
     Attributes:
         leaves: Every schema that the root reaches, in the order in which they were met.
@@ -77,14 +86,16 @@ class Reader:
         loader: Loader,
         options: SchemaOptions,
         algebra: Algebra,
-        keeps_edges: bool = False,
+        left_out: Container[str] | None = None,
     ) -> None:
         self.loader, self.options, self.algebra = loader, options, algebra
         self.later: list[tuple[str, Any]] = []
         self.last: list[tuple[str, Any]] = []
         self.derived: list[Node] = []
         self.inexact: set[Leaf] = set()
-        self.edges: list[tuple[Leaf, Leaf]] | None = [] if keeps_edges else None
+        self.edges: list[tuple[Leaf, Leaf]] | None = None if left_out is None else []
+        self._left_out = left_out
+        self._relaxes = options.on_unsupported == "relax"
         self.leaves: list[Leaf] = []
         self.invalid: list[Place] = []
         self.unsupported: list[Place] = []
@@ -260,6 +271,8 @@ class Reader:
                     if own_at < 0 and key in _DECLARING:
                         own_at = len(leaf.parts)
                     handler(self, leaf, found, key, value)
+        if self._relaxes and found:
+            self._leave_out(leaf, found)
         if found:
             shape = self._own(leaf, found)
             if not leaf.parts:
@@ -271,6 +284,33 @@ class Reader:
             leaf.shape, self.later, self.last = None, [], []
         if not leaf.parts:
             leaf.shape, leaf.alias = sets.FULL, sets.ANYTHING
+
+    def _leave_out(self, leaf: Leaf, found: Found) -> None:
+        """Drops keywords that would take away too much beside what could not be enforced."""
+        keys = leaf.schema.get("patternProperties")
+        patterns = keys if isinstance(keys, dict) else {}
+        if "additionalProperties" in found and not all(map(self.is_pattern, patterns)):
+            del found["additionalProperties"]
+            self.cannot(leaf, "additionalProperties", note=_BESIDE)
+        dropped = self._left_out or ()
+        if "maxContains" in found and pointer_of((leaf.path, "maxContains")) in dropped:
+            del found["maxContains"]
+            self.cannot(leaf, "maxContains", note=_INSIDE)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is bounded from above how many items are in some set."""
+        return any("maxContains" in leaf.schema for leaf in self.leaves)
+
+    def loose_counts(self, loose: Callable[[Node], bool]) -> Iterator[Place]:
+        """Where it is bounded from above how many items are in a set that is *loose*."""
+        for leaf in self.leaves:
+            if "maxContains" in leaf.schema and "contains" in leaf.schema:
+                path = (leaf.path, "contains")
+                pointer, where = place_of((leaf.path, "maxContains"))
+                dropped = self._left_out is not None and pointer in self._left_out
+                if not dropped and loose(self.node(leaf.schema["contains"], path, leaf.scope)):
+                    yield Place(_INSIDE + where, pointer)
 
     def _own(self, leaf: Leaf, found: Found) -> Shape:
         """What the keywords that concern one type say."""

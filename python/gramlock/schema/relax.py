@@ -16,7 +16,23 @@ from .model import Reader
 from .nodes import Conjunction, Leaf, Negation, Node, Union
 from .unevaluated import Unevaluated
 
-__all__ = ["Loose", "keyword_of"]
+__all__ = ["Dropped", "Loose", "keyword_of"]
+
+
+class Dropped:
+    """JSON pointers of what is left out.
+
+    Attributes:
+        pointers: Those that are known one by one.
+        everything: Whether all others are left out, too.
+    """
+
+    def __init__(self, places: Iterable[Place], everything: bool) -> None:
+        self.pointers = {place.pointer or "" for place in places}
+        self.everything = everything
+
+    def __contains__(self, pointer: object) -> bool:
+        return self.everything or pointer in self.pointers
 
 
 class Loose:
@@ -24,16 +40,14 @@ class Loose:
 
     Args:
         reader: Has read all schemas, and kept which schema leads to which.
-        places: Further places whose complement is not known.
-        negates: Whether a complement is taken of anything else.
+        dropped: Further places whose complement is not known.
 
     Cost: one visit of each schema.
     """
 
-    def __init__(self, reader: Reader, places: Iterable[Place], negates: bool) -> None:
-        self._negates = negates
-        wanted = {place.pointer or "" for place in places}
-        wanted |= {pointer.rpartition("/")[0] for pointer in wanted}
+    def __init__(self, reader: Reader, dropped: Dropped) -> None:
+        self._everything = dropped.everything
+        wanted = dropped.pointers | {place.rpartition("/")[0] for place in dropped.pointers}
         found = {
             leaf
             for leaf in reader.leaves
@@ -54,7 +68,7 @@ class Loose:
 
     def __call__(self, node: Node) -> bool:
         """Whether *node* may hold values that its schema does not allow."""
-        if not self._negates:
+        if self._everything:
             return True
         if isinstance(node, Leaf):
             return node in self._found
