@@ -84,7 +84,8 @@ static void print_class(glk_text *text, const glk_container *container, uint32_t
 }
 
 static void print_container(glk_text *text, const uint32_t *list) {
-    static const char *const flags[] = {" unique", " endless", " tight"}; /* from GLK_UNIQUE on */
+    static const char *const flags[] = {" unique", " endless", " tight",
+                                        " bare"}; /* from GLK_UNIQUE on */
     glk_container container = glk_container_view(list);
     glk_text_add(text, (container.flags & GLK_ARRAY) != 0 ? " array" : " object");
     for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++) {

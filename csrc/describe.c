@@ -543,7 +543,7 @@ static glk_status print_formula(glk_text *text, const uint32_t *formula, glk_err
 
 static glk_status print_container(reach *self, glk_text *text, const uint32_t *list,
                                   glk_error *err) {
-    static const char *const flags[] = {"unique", "endless", "tight"}; /* from GLK_UNIQUE on */
+    static const char *const flags[] = {"unique", "endless", "tight", "bare"}; /* from GLK_UNIQUE on */
     glk_container container = glk_container_view(list);
     glk_text_add(text, ",");
     print_quoted(text, (container.flags & GLK_ARRAY) != 0 ? "array" : "object");
@@ -559,7 +559,7 @@ static glk_status print_container(reach *self, glk_text *text, const uint32_t *l
     glk_text_number(text, container.ordered);
     glk_text_add(text, ",[");
     const char *comma = "";
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if ((container.flags & (uint32_t)GLK_UNIQUE << i) != 0) {
             glk_text_add(text, comma);
             print_quoted(text, flags[i]);

@@ -127,14 +127,16 @@ enum { GLK_NODE_FAIL = 0, GLK_NODE_EMPTY = 1 };
  *
  * The text:  "{" open ( member ( before_comma "," after_comma member )* ) close "}"
  *            with  member = key before_colon ":" after_colon value  (an array's: value), or
- *            "{" gap "}"  with  gap = open if open and close are the same expression, else nothing. */
+ *            "{" gap "}"  with  gap = open if open and close are the same expression and the container
+ *                               is not GLK_BARE, else nothing. */
 enum {
     GLK_ARRAY = 1,
     GLK_UNIQUE = 2,  /* an array's items differ as JSON values; the keys of an object's free classes
                         differ as strings */
     GLK_ENDLESS = 4, /* an item or free key, however it began, can go on in endlessly many ways, so
                         that GLK_UNIQUE needs no look-ahead */
-    GLK_TIGHT = 8    /* different items or free keys may run out: look ahead to the end */
+    GLK_TIGHT = 8,   /* different items or free keys may run out: look ahead to the end */
+    GLK_BARE = 16    /* without members it has no white space: "{}" */
 };
 
 enum { GLK_F_AT_LEAST = 0, GLK_F_ALL_BUT = 1, GLK_F_AND = 2, GLK_F_OR = 3 };

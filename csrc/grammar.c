@@ -14,7 +14,7 @@
 
 enum { FLATTEN_MAX = 64, SMALL_LIST = 16 };
 enum { MOST_LITERALS = 31, MOST_ITEMS = 1 << 27 }; /* of a class; of one list of a container */
-enum { ALL_FLAGS = GLK_ARRAY | GLK_UNIQUE | GLK_ENDLESS | GLK_TIGHT };
+enum { ALL_FLAGS = GLK_ARRAY | GLK_UNIQUE | GLK_ENDLESS | GLK_TIGHT | GLK_BARE };
 
 /* ---- lifetime ---- */
 

@@ -265,9 +265,9 @@ enum { GAPS = GLK_GAP_VALUE + 1 };
 typedef struct rewritten {
     glk_container source;
     uint32_t gaps[GAPS];
+    bool bare;    /* the one without members has no white space */
     bool members; /* some can be written */
     bool single;  /* ... but not two */
-    bool some;    /* at least one must come */
 } rewritten;
 
 static bool has(const lowering *self, char byte) {
@@ -279,7 +279,9 @@ static bool has(const lowering *self, char byte) {
 static glk_status import_gaps(lowering *self, rewritten *to, bool *fails, glk_error *err) {
     const glk_container *source = &to->source;
     bool array = (source->flags & GLK_ARRAY) != 0, empty[GAPS];
-    bool paired = source->gaps[GLK_GAP_OPEN] == source->gaps[GLK_GAP_CLOSE];
+    /* Cutting to the vocabulary may make gaps equal that are not, hence the flag from here on. */
+    to->bare = (source->flags & GLK_BARE) != 0 ||
+               source->gaps[GLK_GAP_OPEN] != source->gaps[GLK_GAP_CLOSE];
     for (uint32_t i = 0; i < GAPS; i++) {
         GLK_TRY(import_expr(self, source->gaps[i], &to->gaps[i], &empty[i], err));
     }
@@ -290,9 +292,9 @@ static glk_status import_gaps(lowering *self, rewritten *to, bool *fails, glk_er
     }
     to->single = !has(self, ',') || empty[GLK_GAP_COMMA] || empty[GLK_GAP_ITEM];
     *fails = !has(self, array ? '[' : '{') || !has(self, array ? ']' : '}') ||
-             (paired && empty[GLK_GAP_OPEN]);
+             (!to->bare && empty[GLK_GAP_OPEN]);
     for (uint32_t i = 0; i < GAPS; i++) {
-        bool of_members = i > GLK_GAP_CLOSE || !paired;
+        bool of_members = i > GLK_GAP_CLOSE || to->bare;
         if (empty[i] || (of_members && !to->members)) {
             to->gaps[i] = GLK_EXPR_EPSILON; /* never read */
         }
@@ -330,90 +332,55 @@ static glk_status push_class(lowering *self, const rewritten *to, uint32_t k, gl
     return push_words(self, words, GLK_CLASS_WORDS, err);
 }
 
-/* The formula, and at most one member or at least one if `to` says so. */
+/* The formula, and that at most one member comes if no two can. */
 static glk_status push_formula(lowering *self, const rewritten *to, glk_error *err) {
+    static const uint32_t one_at_most[] = {GLK_F_ALL_BUT, 1, 1, GLK_EVERY, GLK_PRESENCE};
     const glk_container *source = &to->source;
     uint32_t start = self->items.count, nodes = glk_formula_size(source);
-    uint32_t parts[3], count = 0;
     GLK_TRY(push_words(self, source->formula, source->formula_words, err));
-    if (!to->single && !to->some) {
+    if (!to->single) {
         return GLK_OK;
     }
-    if (nodes > 0) {
-        parts[count++] = nodes - 1;
-    } else {
+    if (nodes == 0) {
         GLK_TRY(glk_vec_push_u32(&self->items, 0, err));
     }
-    const uint32_t atoms[2][5] = {{GLK_F_ALL_BUT, 1, 1, GLK_EVERY, GLK_PRESENCE},
-                                  {GLK_F_AT_LEAST, 1, 1, GLK_EVERY, GLK_PRESENCE}};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (i == 0 ? to->single : to->some) {
-            parts[count++] = nodes++;
-            GLK_TRY(push_words(self, atoms[i], 5, err));
-        }
+    GLK_TRY(push_words(self, one_at_most, sizeof one_at_most / sizeof *one_at_most, err));
+    if (nodes > 0) {
+        const uint32_t both[] = {GLK_F_AND, 2, nodes - 1, nodes};
+        GLK_TRY(push_words(self, both, sizeof both / sizeof *both, err));
     }
-    const uint32_t both[] = {GLK_F_AND, count};
-    GLK_TRY(push_words(self, both, 2, err));
-    GLK_TRY(push_words(self, parts, count, err));
-    GLK_VEC_U32(&self->items)[start] = nodes + 1;
+    GLK_VEC_U32(&self->items)[start] = nodes > 0 ? nodes + 2 : 1;
     return GLK_OK;
-}
-
-static glk_status fill_container(lowering *self, const rewritten *to, uint32_t at,
-                                 glk_error *err) {
-    const glk_container *source = &to->source;
-    self->choices.count = 0;
-    for (uint32_t k = 0; k < glk_container_classes(source); k++) {
-        GLK_TRY(push_class(self, to, k, err));
-    }
-    uint32_t list, words = self->choices.count;
-    GLK_TRY(push_words(self, GLK_VEC_U32(&self->choices), words, err));
-    uint32_t before = self->items.count;
-    GLK_TRY(push_formula(self, to, err));
-    uint32_t header[GLK_CONTAINER_HEADER] = {source->named,
-                                             source->free,
-                                             source->ordered,
-                                             source->flags,
-                                             words / GLK_CHOICE_WORDS,
-                                             self->items.count - before};
-    memcpy(header + GLK_CONTAINER_HEADER - GAPS, to->gaps, sizeof to->gaps);
-    GLK_TRY(close_items(self, header, GLK_CONTAINER_HEADER, &list, err));
-    *glk_work_at(self->work, at) = (glk_instr){.op = GLK_OP_CONTAINER, .b = list};
-    return GLK_OK;
-}
-
-/* Cutting to the vocabulary made the gaps after "{" and before "}" equal, which would put one into
- * the container without members: the choice, at `at`, between that one and all others. */
-static glk_status split_container(lowering *self, rewritten *to, uint32_t at, glk_error *err) {
-    glk_instr none = {.op = GLK_OP_JUMP, .a = GLK_CODE_FAIL}, either = {.op = GLK_OP_ALT};
-    uint32_t full, bare;
-    GLK_TRY(glk_work_add(self->work, none, false, &full, err));
-    GLK_TRY(glk_work_add(self->work, none, false, &bare, err));
-    GLK_TRY(glk_work_list2(self->work, full, bare, &either.b, err));
-    *glk_work_at(self->work, at) = either;
-    to->some = true;
-    GLK_TRY(fill_container(self, to, full, err));
-    to->some = to->members = false;
-    for (uint32_t i = 0; i < GAPS; i++) {
-        to->gaps[i] = GLK_EXPR_EPSILON;
-    }
-    return fill_container(self, to, bare, err);
 }
 
 static glk_status lower_container(lowering *self, const glk_node *node, uint32_t at,
                                   glk_error *err) {
     rewritten to = {.source = glk_container_view(glk_node_list(self->work->grammar, node->b))};
+    const glk_container *source = &to.source;
     bool fails;
     GLK_TRY(import_gaps(self, &to, &fails, err));
     if (fails) {
         make_fail(self, at);
         return GLK_OK;
     }
-    bool were_equal = to.source.gaps[GLK_GAP_OPEN] == to.source.gaps[GLK_GAP_CLOSE];
-    if (!were_equal && to.members && to.gaps[GLK_GAP_OPEN] == to.gaps[GLK_GAP_CLOSE]) {
-        return split_container(self, &to, at, err);
+    self->choices.count = 0;
+    for (uint32_t k = 0; k < glk_container_classes(source); k++) {
+        GLK_TRY(push_class(self, &to, k, err));
     }
-    return fill_container(self, &to, at, err);
+    uint32_t list, words = self->choices.count;
+    GLK_TRY(push_words(self, GLK_VEC_U32(&self->choices), words, err));
+    uint32_t before = self->items.count;
+    GLK_TRY(push_formula(self, &to, err));
+    uint32_t header[GLK_CONTAINER_HEADER] = {source->named,
+                                             source->free,
+                                             source->ordered,
+                                             source->flags | (to.bare ? GLK_BARE : 0),
+                                             words / GLK_CHOICE_WORDS,
+                                             self->items.count - before};
+    memcpy(header + GLK_CONTAINER_HEADER - GAPS, to.gaps, sizeof to.gaps);
+    GLK_TRY(close_items(self, header, GLK_CONTAINER_HEADER, &list, err));
+    *glk_work_at(self->work, at) = (glk_instr){.op = GLK_OP_CONTAINER, .b = list};
+    return GLK_OK;
 }
 
 /* ---- the pass ---- */

@@ -356,6 +356,7 @@ class GrammarBuilder:
         unique: bool = False,
         endless: bool = False,
         tight: bool = False,
+        bare: bool = False,
     ) -> int:
         """A JSON object, or an array with conditions that a sequence cannot say: see
         ``glk_grammar_container`` in ``gramlock.h``.
@@ -384,6 +385,8 @@ class GrammarBuilder:
             endless: An item or free key, however it began, can go on in endlessly many ways, so
                 that *unique* needs no look-ahead.
             tight: Different items or free keys may run out.
+            bare: There is no white space in a container without members. (Nor is there if *layout*
+                begins with two different expressions; else it is the first one.)
 
         Raises:
             ValueError: What is given does not fit together.
@@ -396,6 +399,7 @@ class GrammarBuilder:
             | (_UNIQUE if unique else 0)
             | (_ENDLESS if endless else 0)
             | (_TIGHT if tight else 0)
+            | (lib.GLK_BARE if bare else 0)
         )
         count = len(named) if ordered is None else ordered
         shape = [(flags, len(named), len(free), count, *layout)]

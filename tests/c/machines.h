@@ -96,6 +96,12 @@ typedef struct way {
 
 static inline bool is_array(const way *self) { return (self->of.flags & GLK_ARRAY) != 0; }
 
+/* Without members it has no white space. */
+static inline bool is_bare(const way *self) {
+    return (self->of.flags & GLK_BARE) != 0 ||
+           self->of.gaps[GLK_GAP_OPEN] != self->of.gaps[GLK_GAP_CLOSE];
+}
+
 static inline bool has_met(const way *self, uint32_t class) {
     for (uint32_t i = 0; i < self->count; i++) {
         if (self->met[i].class == class) {
@@ -203,11 +209,10 @@ static inline places container_ends(const glk_grammar *g, const symbols *text,
                                     const glk_node *node, uint32_t start) {
     way self = {.text = text, .of = glk_container_view(glk_node_list(g, node->b))};
     const uint32_t *gaps = self.of.gaps;
-    bool paired = gaps[GLK_GAP_OPEN] == gaps[GLK_GAP_CLOSE];
     places closed = 0, bare = after_byte(text, is_array(&self) ? '[' : '{', (places)1 << start);
     places first = all_ends(text, gaps[GLK_GAP_OPEN], bare);
     if (may_close(&self)) {
-        closed = after_byte(text, is_array(&self) ? ']' : '}', paired ? first : bare);
+        closed = after_byte(text, is_array(&self) ? ']' : '}', is_bare(&self) ? bare : first);
     }
     go_on(&self, first, &closed);
     return closed;
@@ -367,7 +372,6 @@ static inline bool put_member(const glk_grammar *g, way *self, uint32_t depth, s
 static inline bool put_container(const glk_grammar *g, const glk_node *node, uint32_t depth,
                                  symbols *text) {
     way self = {.text = text, .of = glk_container_view(glk_node_list(g, node->b))};
-    bool paired = self.of.gaps[GLK_GAP_OPEN] == self.of.gaps[GLK_GAP_CLOSE];
     bool good = put_symbol(text, is_array(&self) ? '[' : '{');
     uint32_t bare = text->count;
     good = good && put_gap(&self, text, GLK_GAP_OPEN);
@@ -378,7 +382,7 @@ static inline bool put_container(const glk_grammar *g, const glk_node *node, uin
     }
     if (good && self.count > 0) {
         good = put_gap(&self, text, GLK_GAP_CLOSE);
-    } else if (!paired) {
+    } else if (is_bare(&self)) {
         text->count = bare;
     }
     return good && may_close(&self) && put_symbol(text, is_array(&self) ? ']' : '}');

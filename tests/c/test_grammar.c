@@ -231,8 +231,8 @@ static void test_container_classes(void) {
     refused(g, &bad, "choice 1 has the literals");
     bad = good, bad.shape.ordered = 3;
     refused(g, &bad, "3 of 2 named classes");
-    bad = good, bad.shape.flags = 16;
-    refused(g, &bad, "flags 16");
+    bad = good, bad.shape.flags = 32;
+    refused(g, &bad, "flags 32");
     uint32_t *gaps[] = {&bad.shape.open,        &bad.shape.close,        &bad.shape.before_comma,
                         &bad.shape.after_comma, &bad.shape.before_colon, &bad.shape.after_colon};
     for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
@@ -340,12 +340,12 @@ static void test_container_dumps(void) {
                    gap, gap, gap, gap, gap, gap, literal("\"x\""), literal("\"y\""),
                    literal("\"z\""));
     check_container_dump(&made, expected);
-    made = draft_of(GLK_ARRAY | GLK_ENDLESS | GLK_TIGHT, 9, GLK_EXPR_EPSILON);
+    made = draft_of(GLK_ARRAY | GLK_ENDLESS | GLK_TIGHT | GLK_BARE, 9, GLK_EXPR_EPSILON);
     draft_named(&made, 0, false);
     draft_choice(&made, GLK_NODE_FAIL, 0);
     check_container_dump(&made,
                          "{\"root\":2,\"nodes\":{\"2\":[\"container\",\"array\",[1,1,1,1,1,1],"
-                         "[[null,false,[[0,0]]]],[],1,[\"endless\",\"tight\"],null],"
+                         "[[null,false,[[0,0]]]],[],1,[\"endless\",\"tight\",\"bare\"],null],"
                          "\"0\":[\"fail\"]}");
 }
 

@@ -365,6 +365,7 @@ static uint32_t random_container(const uint32_t *pool, uint32_t count, bool arra
     for (uint32_t i = 0; i < 3 && check_random(3) == 0; i++) {
         *gaps[i] = some_spaces();
     }
+    made.shape.flags |= check_random(4) == 0 ? (uint32_t)GLK_BARE : 0;
     uint32_t named = check_random(4);
     for (uint32_t i = 0; i < named; i++) {
         draft_named(&made, array ? 0 : quoted(names[i]), !array && check_random(3) == 0);

@@ -250,8 +250,8 @@ static void test_objects_without_bytes(void) {
     missing_bytes = ",";
     fails(object(two, 2, &extra, 1));
     code = container_of(object(one, 2, &extra, 1));
-    CHECK(code.named == 2 && code.free == 1 && code.formula_words == 9);
-    CHECK(code.formula[0] == 2 && code.formula[1] == GLK_F_ALL_BUT && code.formula[2] == 1);
+    CHECK(code.named == 2 && code.free == 1 && code.formula_words == 6);
+    CHECK(code.formula[0] == 1 && code.formula[1] == GLK_F_ALL_BUT && code.formula[2] == 1);
     draft made = conditions(at.a, at.a, false);
     (void)draft_atom(&made, GLK_F_AT_LEAST, 1, LIST(1, 0));
     CHECK_OK(rewritten(draft_done(&made, at.grammar)));
@@ -287,13 +287,15 @@ static void test_cut_gaps(void) {
     /* Gaps that become equal: "{}" must not get one. */
     made.shape.after_comma = made.shape.close = GLK_EXPR_EPSILON;
     made.shape.open = wide;
-    CHECK_OK(rewritten(draft_done(&made, at.grammar)));
-    CHECK_EQUAL(glk_code_at(&at.code, at.code.root)->op, GLK_OP_ALT);
-    glk_container full = container_at(*glk_code_child(&at.code, at.code.root, 0));
-    glk_container bare = container_at(*glk_code_child(&at.code, at.code.root, 1));
-    CHECK(full.named == 1 && full.formula[1] == GLK_F_AT_LEAST && bare.named == 0);
-    made.classes[1].required = 1;
-    CHECK_EQUAL(container_of(draft_done(&made, at.grammar)).named, 1);
+    glk_container code = container_of(draft_done(&made, at.grammar));
+    CHECK(code.named == 1 && code.gaps[GLK_GAP_OPEN] == code.gaps[GLK_GAP_CLOSE]);
+    CHECK_EQUAL(code.flags, GLK_BARE);
+    made.shape.close = wide;
+    CHECK_EQUAL(container_of(draft_done(&made, at.grammar)).flags, 0);
+    made.shape.flags = GLK_BARE;
+    made.shape.open = made.shape.close = blank;
+    code = container_of(draft_done(&made, at.grammar));
+    CHECK(code.named == 0 && code.gaps[GLK_GAP_OPEN] == GLK_EXPR_EPSILON);
     close_containers();
 }
 
