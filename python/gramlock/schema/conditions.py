@@ -41,6 +41,7 @@ __all__ = ["Container", "CrowdedError", "MemberClass"]
 
 MAX_CHOICES = 256  # of one class
 MAX_LITERALS = 31  # of one class; as many as the grammar's node has bits
+TOGETHER = 12  # parts of a class's values that surely have few enough literals, mostly
 LOOK = 3  # how deep values are looked into for whether there are any
 
 Formula = Any  # True, False, ("at_least" | "all_but", n, pairs) or ("and" | "or", formulas)
@@ -53,11 +54,12 @@ class CrowdedError(Exception):
     Attributes:
         name: The member.
         values: Its values in disjoint parts; None among them: it may be absent.
+        together: How many of these a class can have.
     """
 
-    def __init__(self, name: str, values: list[Node | None]) -> None:
+    def __init__(self, name: str, values: list[Node | None], together: int) -> None:
         super().__init__(name)
-        self.name, self.values = name, values
+        self.name, self.values, self.together = name, values, together
 
 
 class MemberClass:
@@ -83,7 +85,8 @@ class MemberClass:
 
     def bits(self, asserted: Iterable[Node]) -> int:
         """The literals of a choice as the grammar has them."""
-        return sum(1 << self.literals[node] for node in asserted if node in self.literals)
+        found = {self.literals[node] for node in asserted if node in self.literals}
+        return sum(1 << bit for bit in found)
 
 
 class Container:
@@ -129,7 +132,7 @@ class Container:
             if algebra.has_name(within, region.outside + listed):
                 self.classes.append(MemberClass(None, region, region.node, None))
         self._formulas: dict[int, Formula] = {}
-        self._status: dict[tuple[int, Node], Node | bool] = {}
+        self._possible: set[tuple[int, Node]] = set()
         self.formula: Formula = self._resolve(_join("and", list(self._demands(objects))))
 
     # -- the formula over nodes ---------------------------------------------------------------
@@ -202,17 +205,9 @@ class Container:
 
     def _condition(self, index: int, node: Node) -> Node | bool:
         """Whether values of a class are in *node*: always, never, or the node itself."""
-        key = (index, node)
-        known = self._status.get(key)
-        if known is None:
-            base, algebra = self.classes[index].node, self._algebra
-            both = algebra.both(base, node)
-            if node.always or both is base:
-                known = True
-            else:
-                known = False if both.never or algebra.is_void(both, LOOK) else node
-            self._status[key] = known
-        return known
+        if node.always or node is self.classes[index].node:
+            return True
+        return False if node.never else node
 
     def _under(self, regions: tuple[Region, ...], one: MemberClass) -> Node:
         if one.name is not None:
@@ -240,16 +235,21 @@ class Container:
         if isinstance(formula, bool):
             return None if formula else False
         try:
-            bits = self._choose(formula, wanted, parts)
+            needs = self._needs(formula, wanted, parts)
         except LimitError:
-            self._divide(parts)
+            self._divide(parts, 1)
+            raise
+        try:
+            bits = self._choose(wanted, needs)
+        except LimitError:
+            self._divide(parts, TOGETHER)
             raise
         return self._without_units(self._replaced(formula, bits))
 
     def _split(
         self, formula: Formula, wanted: dict[int, list[Node]], parts: dict[int, list[Choice]]
     ) -> tuple[Formula, bool]:
-        """Splits values by plain conditions; *formula* without those that all or no parts meet."""
+        """Splits values by plain conditions; *formula* without what is certain then."""
         algebra = self._algebra
         certain: dict[tuple[int, Node], int | bool] = {}
         for index, nodes in wanted.items():
@@ -259,10 +259,47 @@ class Container:
                 held = [node in asserted for _, asserted in parts[index]]
                 if all(held) or not any(held):
                     certain[index, node] = all(held)
+        if certain:
+            return self._replaced(formula, certain), True
+        for index, nodes in wanted.items():  # only now, when most that cannot matter are gone
+            base = self.classes[index].node
+            for node in nodes:
+                if (index, node) not in self._possible:
+                    both = algebra.both(base, node)
+                    if both is base or both.never or algebra.is_void(both, LOOK):
+                        certain[index, node] = both is base
+                    else:
+                        self._possible.add((index, node))
         return (self._replaced(formula, certain), True) if certain else (formula, False)
 
-    def _choose(
+    def _needs(
         self, formula: Formula, wanted: dict[int, list[Node]], parts: dict[int, list[Choice]]
+    ) -> dict[int, list[tuple[Choice, list[frozenset[Node]]]]]:
+        """For each part of each class the conditions beside the plain ones that it may need.
+
+        Raises:
+            LimitError: They are too many.
+        """
+        expand = self._algebra.expand
+        found = {}
+        for index, nodes in wanted.items():
+            plain = frozenset(node for node in nodes if _is_plain(expand(node)))
+            if len(plain) == len(nodes):
+                found[index] = [(part, [frozenset[Node]()]) for part in parts[index]]
+                continue
+            single = self.classes[index].name is not None
+            found[index] = [
+                (part, _needed(formula, index, single, part[1], plain)) for part in parts[index]
+            ]
+            count = sum(len(sets_of_part) for _, sets_of_part in found[index])
+            if count > MAX_CHOICES:
+                raise LimitError("schema_alternatives", count, MAX_CHOICES)
+        return found
+
+    def _choose(
+        self,
+        wanted: dict[int, list[Node]],
+        needs: dict[int, list[tuple[Choice, list[frozenset[Node]]]]],
     ) -> dict[tuple[int, Node], int | bool]:
         """Gives each class its choices; the bits of its conditions, or whether all choices hold.
 
@@ -273,39 +310,35 @@ class Container:
         bits: dict[tuple[int, Node], int | bool] = {}
         for index, nodes in wanted.items():
             one = self.classes[index]
-            one.choices = parts[index]
-            plain = frozenset(node for node in nodes if _is_plain(algebra.expand(node)))
-            if len(plain) < len(nodes):
-                one.choices = []
-                for value, held in parts[index]:
-                    for needed in _needed(formula, index, one.name is not None, held, plain):
-                        node = algebra.conjunction((value, *sorted(needed, key=nodes.index)))
-                        if not (needed and algebra.is_void(node, LOOK)):
-                            one.choices.append((node, held | needed))
-            if len(one.choices) > MAX_CHOICES:
-                raise LimitError("schema_alternatives", len(one.choices), MAX_CHOICES)
+            one.choices = []
+            for (value, held), needed_sets in needs[index]:
+                for needed in needed_sets:
+                    node = algebra.conjunction((value, *sorted(needed, key=nodes.index)))
+                    if not (needed and algebra.is_void(node, LOOK)):
+                        one.choices.append((node, held | needed))
+            same: dict[tuple[bool, ...], int] = {}
             for node in nodes:
-                held_by = [node in asserted for _, asserted in one.choices]
-                if all(held_by) or not any(held_by):
-                    bits[index, node] = all(held_by)
+                asserting = tuple(node in asserted for _, asserted in one.choices)
+                if all(asserting) or not any(asserting):
+                    bits[index, node] = all(asserting)
                 else:
-                    bits[index, node] = one.literals[node] = len(one.literals)
-            if len(one.literals) > MAX_LITERALS:
-                raise LimitError("schema_alternatives", len(one.literals), MAX_LITERALS)
+                    bits[index, node] = one.literals[node] = same.setdefault(asserting, len(same))
+            if len(same) > MAX_LITERALS:
+                raise LimitError("schema_alternatives", len(same), MAX_LITERALS)
         return bits
 
-    def _divide(self, parts: dict[int, list[Choice]]) -> None:
+    def _divide(self, parts: dict[int, list[Choice]], together: int) -> None:
         """Raises :class:`CrowdedError` for the name whose values are split most, if any is."""
         best, count = None, 1
         for index in range(self.named):
-            one = self.classes[index]
-            values = len(parts.get(index, ())) + (one.required is None)
+            values = len(parts.get(index, ())) + (self.classes[index].required is None)
             if index in parts and values > count:
                 best, count = index, values
         if best is not None:
             one = self.classes[best]
             values_of: list[Node | None] = [] if one.required is not None else [None]
-            raise CrowdedError(one.name or "", values_of + [node for node, _ in parts[best]])
+            values_of += [node for node, _ in parts[best]]
+            raise CrowdedError(one.name or "", values_of, min(together, count // 2))
 
     def _replaced(self, formula: Formula, bits: dict[tuple[int, Node], int | bool]) -> Formula:
         """*formula* with bits for conditions; True: all members meet it, False: none does."""

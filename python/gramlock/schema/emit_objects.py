@@ -75,6 +75,7 @@ def object_node(emitter: Emitter, objects: ObjectSet, depth: int) -> int:
         0 if emitter.order == "any" else len(named),
         unique=bool(free),
         endless=bool(free) and all(map(_is_endless, objects.regions)),
+        bare=emitter.bare,
     )
 
 
@@ -112,19 +113,18 @@ def _containers(emitter: Emitter, objects: ObjectSet) -> list[Container]:
 
 
 def _divided(emitter: Emitter, o: ObjectSet, crowded: CrowdedError) -> list[ObjectSet | None]:
-    """Two halves of a set, by the values of one name."""
+    """Parts of a set, by the values of one name."""
     algebra, name = emitter.algebra, crowded.name
-    middle = len(crowded.values) // 2
     required = o.members[name][1] if name in o.members else None
-    halves: list[ObjectSet | None] = []
-    for values in (crowded.values[:middle], crowded.values[middle:]):
+    found: list[ObjectSet | None] = []
+    for start in range(0, len(crowded.values), crowded.together):
+        values = crowded.values[start : start + crowded.together]
         node = algebra.either([value for value in values if value is not None])
         needs = None if None in values else required or node
-        half = ObjectSet(
-            {**o.members, name: (node, needs)}, o.regions, o.low, o.high, o.some, o.clauses
-        )
-        halves.append(settled(half, algebra, LOOK))
-    return halves
+        members = {**o.members, name: (node, needs)}
+        part = ObjectSet(members, o.regions, o.low, o.high, o.some, o.clauses)
+        found.append(settled(part, algebra, LOOK))
+    return found
 
 
 def _container(emitter: Emitter, container: Container, depth: int) -> int:
@@ -158,6 +158,7 @@ def _container(emitter: Emitter, container: Container, depth: int) -> int:
         container.formula,
         unique=bool(free),
         endless=endless,
+        bare=emitter.bare,
     )
 
 
