@@ -58,6 +58,7 @@ class Emitter:
         builder, expressions: Where the grammar grows.
         algebra: What the nodes mean.
         order, spelling, encoding: Of members, of numbers and of characters, as in the options.
+        bare: Whether there is no white space in a container without members.
         memo: What the emitters of containers keep for one grammar.
         recursive: Whether some node became a rule.
     """
@@ -70,8 +71,10 @@ class Emitter:
         )
         self.order: Literal["declared", "any"] = "any" if options.order == "any" else "declared"
         self.memo: dict[object, Any] = {}
+        self._respell = options.escapes == "any"
         self.encoding: Encoding = "json-minimal" if options.escapes == "minimal" else "json"
         self._layout = Layout(self.expressions, options)
+        self.bare = self._layout.fixed
         self._names: dict[str, int] = {}
         self._later: list[Node] = []
         self._nesting = 0
@@ -128,7 +131,7 @@ class Emitter:
         """The expression of a declared name, with its quotes."""
         key = self._names.get(name, -1)
         if key < 0:
-            key = self._names[name] = string_literal_expression(self.expressions, name)
+            key = self._names[name] = self._literal(name)
         return key
 
     def strings(self, strings: StringSet) -> int:
@@ -223,5 +226,8 @@ class Emitter:
         return known
 
     def _constants(self, strings: StringSet) -> list[int]:
-        e = self.expressions
-        return [string_literal_expression(e, value) for value in strings.values or ()]
+        return [self._literal(value) for value in strings.values or ()]
+
+    def _literal(self, text: str) -> int:
+        """A text that the schema lists, with its quotes."""
+        return string_literal_expression(self.expressions, text, self._respell)

@@ -35,8 +35,7 @@ DEEPEST = 32
 class Gaps(NamedTuple):
     """Expressions of the white space in one container.
 
-    An empty container has ``open`` between its brackets if ``open`` and ``close`` are the same
-    expression, and nothing otherwise.
+    An empty container has ``open`` between its brackets, or nothing in a fixed layout.
     """
 
     open: int
@@ -52,6 +51,7 @@ class Layout:
 
     Attributes:
         edge: Expression of the gap before and after the whole text.
+        fixed: Whether each gap is one text.
         deepest: Greatest number of containers around a value where gaps depend on it, else None.
     """
 
@@ -60,6 +60,7 @@ class Layout:
         self._separators = options.written_separators()
         self._indent = options.written_indent()
         self._at: dict[int, Gaps] = {}
+        self.fixed = self._separators is not None
         self.deepest = None if self._indent is None else DEEPEST
         self.edge = expressions.EPSILON
         if self._separators is None:

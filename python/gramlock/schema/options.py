@@ -26,7 +26,7 @@ _WHITE_SPACE = " \t\n\r"
 _CHOICES = {
     "order": ("declared", "any"),
     "numbers": ("canonical", "any"),
-    "escapes": ("any", "minimal"),
+    "escapes": ("unlisted", "minimal", "any"),
     "formats": ("assert", "annotate"),
     "on_unsupported": ("error", "relax"),
 }
@@ -48,9 +48,10 @@ class SchemaOptions:
             ``json.dumps`` has it; fixes the layout, too, and values nest at most 32 deep.
         numbers: ``"canonical"``: one plain spelling for constrained numbers; ``"any"``: also
             ``1.0`` for 1, and exponents where the language stays regular.
-        escapes: ``"any"``: a character of a string may be written in every way, so also as
-            ``\\u0041``; ``"minimal"``: as it is, or by the escape that JSON demands, as
-            ``json.dumps(..., ensure_ascii=False)`` has it.
+        escapes: ``"unlisted"``: strings that the schema does not list may be written in every
+            way, so also as ``"\\u0041"``, while declared names, ``enum`` and ``const`` are written
+            as by ``json.dumps(..., ensure_ascii=False)``; ``"minimal"``: all are written so;
+            ``"any"``: none has to be.
         formats: ``"assert"``: known formats are enforced; ``"annotate"``: none is.
         on_unsupported: ``"error"``: a keyword that cannot be enforced refuses the schema;
             ``"relax"``: it is left out, and the report says so.
@@ -64,7 +65,7 @@ class SchemaOptions:
     separators: tuple[str, str] | None = None
     indent: int | str | None = None
     numbers: str = "canonical"
-    escapes: str = "any"
+    escapes: str = "unlisted"
     formats: str = "assert"
     on_unsupported: str = "error"
     dialect: str = DIALECTS["2020-12"]

@@ -102,12 +102,12 @@ def _has_spellings(value: Any, options: SchemaOptions) -> bool:
     if value is None or isinstance(value, bool):
         return False
     if isinstance(value, str):
-        return options.escapes == "any"
+        return options.escapes == "unlisted"
     if isinstance(value, list):
         return any(_has_spellings(item, options) for item in value)
     if isinstance(value, dict):
         orders = options.order == "declared" and len(value) > 1
-        names = options.escapes == "any" and bool(value)
+        names = options.escapes == "unlisted" and bool(value)
         return orders or names or any(_has_spellings(item, options) for item in value.values())
     return True
 
@@ -241,7 +241,9 @@ class Report:
             yield f"values lie in at most {DEEPEST} containers"
         if options.escapes == "minimal":
             yield "characters are escaped only where JSON demands it"
-        elif any(not _SPELLED.isdisjoint(leaf.schema) for leaf in self._leaves):
+        elif options.escapes == "unlisted" and any(
+            not _SPELLED.isdisjoint(leaf.schema) for leaf in self._leaves
+        ):
             yield "names and listed strings are escaped only where JSON demands it"
 
     def _judge(self, leaf: Leaf, key: str) -> tuple[Status, str]:
