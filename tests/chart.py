@@ -5,26 +5,34 @@ that began), and the expressions being read, as derivatives. ``step`` makes the 
 leaves this one as it is, so charts of texts with a common beginning share it. (Earley 1970; nothing
 is precomputed and nothing merged, so nothing can go wrong there.)
 
-What has been put into a chart can always be completed: parts without a sentence are left out.
+What has been put into a chart can always be completed: parts without a sentence are left out. Only
+where different values may run out (``Grammar.strict``) is that not so; there a chart is viable when
+a search finds a sentence that begins with its text.
 test_oracle.py compares it with the oracle, text by text.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import heapq
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from oracle import TOKEN, Grammar, State, Text, Tokens
+from machines import Atom, Pending, State, resolve, whatever_was_read
+from oracle import TOKEN, Grammar, Text, Tokens, TooLargeError
 
 Goal = tuple[int, State, "Chart"]  # a node, the state it will be in, where it began
 ROOT = -1
+SEARCHED = 4000  # charts that the search for a sentence looks at before it gives up
 
 
 class Chart:
     """All ways to read one text."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
+    def __init__(self, grammar: Grammar, text: Text = ()) -> None:
+        self.grammar, self.text = grammar, text
         self.accepted = False  # the text is a sentence
         self.waiting: dict[int, list[Goal]] = {}
         self.reading: set[tuple[int, Goal]] = set()  # a term and what follows it
@@ -32,10 +40,18 @@ class Chart:
         self.seen: set[Goal] = set()
         self.empty_here: set[int] = set()  # nodes that match nothing at the end of this chart
         self.steps: dict[int, Chart] = {}
+        self.rests: dict[tuple[int, State], float] = {}
+        self.found: bool | None = None  # whether the search found a sentence
 
     @property
     def is_viable(self) -> bool:
-        return self.accepted or bool(self.reading) or bool(self.tokens)
+        if self.accepted or not (self.reading or self.tokens):
+            return self.accepted
+        if not self.grammar.strict:
+            return True
+        if self.found is None:
+            self.found = search(self)
+        return self.found
 
     def step(self, symbol: int) -> Chart:
         """The chart of the text and one more symbol."""
@@ -45,7 +61,7 @@ class Chart:
 
     def successor(self, symbol: int) -> Chart:
         """The same, made anew and not kept."""
-        after = Chart(self.grammar)
+        after = Chart(self.grammar, (*self.text, symbol))
         if symbol >= TOKEN:
             for members, goal in self.tokens:
                 if symbol in members:
@@ -67,12 +83,7 @@ class Chart:
         ways = [chart for chart in after if chart.is_viable]
         if len(ways) < 2:
             return ways[0] if ways else None
-        both = Chart(self.grammar)
-        for chart in ways:
-            both.accepted |= chart.accepted
-            both.reading |= chart.reading
-            both.tokens += chart.tokens
-        return both
+        return Ways(self.grammar, ways)
 
     def forced(self, at_most: int) -> bytes:
         """The bytes that must come next."""
@@ -103,11 +114,13 @@ class Chart:
         """The goal's node is in its state: start every part that may come next, pass on its end."""
         waiting = [goal]
         while waiting:
-            goal = waiting.pop()
-            if goal in self.seen:
+            node, state, origin = waiting.pop()
+            if isinstance(state, Pending):
+                state = resolve(state, self.text[state.begin :])
+            goal = (node, state, origin)
+            if state is None or goal in self.seen:
                 continue
             self.seen.add(goal)
-            node, state, origin = goal
             if node == ROOT:
                 self.accepted = True
                 continue
@@ -128,8 +141,11 @@ class Chart:
     def _counts_empty(self, goal: Goal) -> bool:
         return goal[0] == ROOT or self.grammar.machines[goal[0]].counts_empty
 
-    def _begin(self, atom: tuple[str, Any], goal: Goal) -> list[Goal]:
+    def _begin(self, atom: Atom, goal: Goal) -> list[Goal]:
         kind, what = atom
+        node, state, origin = goal
+        if isinstance(state, Pending):
+            goal = (node, dataclasses.replace(state, begin=len(self.text)), origin)
         if kind == "tokens":
             self.tokens.append((what, goal))
             return []
@@ -142,6 +158,149 @@ class Chart:
         goals.append(goal)
         begun: list[Goal] = [(what, self.grammar.machines[what].start, self)]
         return begun + ([goal] if what in self.empty_here and self._counts_empty(goal) else [])
+
+
+class Ways(Chart):
+    """Several charts at once: a token was taken by its id and by its spelling."""
+
+    def __init__(self, grammar: Grammar, ways: Sequence[Chart]) -> None:
+        super().__init__(grammar)
+        self.ways = ways
+        self.accepted = any(way.accepted for way in ways)
+        self.reading = set().union(*(way.reading for way in ways))
+        self.tokens = [each for way in ways for each in way.tokens]
+
+    @property
+    def is_viable(self) -> bool:
+        return any(way.is_viable for way in self.ways)
+
+    def successor(self, symbol: int) -> Chart:
+        return Ways(self.grammar, [way.step(symbol) for way in self.ways])
+
+
+# ---------------------------------------------------------------- searching
+
+
+def search(chart: Chart) -> bool:
+    """Whether a sentence begins with the chart's text: best first, by :class:`Lengths`."""
+    lengths = lengths_of(chart.grammar)
+    numbers = itertools.count()
+    waiting = [(lengths.of_chart(chart), next(numbers), chart)]
+    while waiting:
+        _, number, visited = heapq.heappop(waiting)
+        if visited.accepted or visited.found:
+            return True
+        if number > SEARCHED:
+            raise TooLargeError("no sentence found, which proves nothing")
+        for symbol in worth_trying(visited):
+            after = visited.step(symbol)
+            if after.found is not False and (after.accepted or after.reading or after.tokens):
+                steps = len(after.text) - len(chart.text)
+                waiting_for = steps + lengths.of_chart(after)
+                heapq.heappush(waiting, (waiting_for, next(numbers), after))
+    return False
+
+
+def worth_trying(chart: Chart) -> Iterable[int]:
+    """The symbols to try: of bytes that nothing tells apart no more than a few.
+
+    One more than the values that may have been seen would do, as each of them rules out only one.
+    """
+    terms = chart.grammar.exprs.terms
+    sets = sorted(frozenset().union(*(terms.sets[term] for term, _ in chart.reading)), key=sorted)
+    groups: dict[tuple[bool, ...], list[int]] = {}
+    for byte in sorted(terms.alphabet):
+        groups.setdefault(tuple(byte in each for each in sets), []).append(byte)
+    few = [byte for group in groups.values() for byte in group[:8]]
+    return [*few, *{symbol for members, _ in chart.tokens for symbol in members}]
+
+
+class Lengths:
+    """How many bytes it takes at least to get somewhere, were all values different."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.terms: dict[int, float] = {}
+        self.endings: dict[tuple[int, State], float] = {}
+        self.nodes: dict[int, float] = dict.fromkeys(grammar.machines, float("inf"))
+        changed = True
+        while changed:
+            changed = False
+            for node, machine in grammar.machines.items():
+                length = self._ending(node, machine.start)
+                changed |= length < self.nodes[node]
+                self.nodes[node] = min(length, self.nodes[node])
+
+    def of_atom(self, atom: Atom) -> float:
+        kind, what = atom
+        if kind == "node":
+            return self.nodes[what]
+        if kind == "tokens":
+            return 1 if what else float("inf")
+        return self.of_term(self.grammar.exprs.terms.of(what))
+
+    def of_term(self, term: int) -> float:
+        """The length of the shortest string of a term: breadth first."""
+        terms = self.grammar.exprs.terms
+        if term not in self.terms:
+            level, seen, length = {term}, {term}, 0
+            while level and not any(terms.nullable[each] for each in level):
+                after = {
+                    terms.derive(each, byte)
+                    for each in level
+                    for byte in terms.representatives(terms.sets[each])
+                }
+                level = after - seen
+                seen |= level
+                length += 1
+            self.terms[term] = length if level else float("inf")
+        return self.terms[term]
+
+    def _ending(self, node: int, state: State) -> float:
+        """The bytes from a state of a node's machine to its end: Dijkstra's way."""
+        machine = self.grammar.machines[node]
+        numbers = itertools.count()
+        waiting: list[tuple[float, int, Any]] = [(0, next(numbers), state)]
+        seen: set[State] = set()
+        while waiting:
+            length, _, at = heapq.heappop(waiting)
+            if machine.done(at):
+                return length
+            if at in seen:
+                continue
+            seen.add(at)
+            for atom, after in machine.moves(at):
+                step = self.of_atom(atom)
+                if step < float("inf"):
+                    reached = whatever_was_read(after)
+                    heapq.heappush(waiting, (length + step, next(numbers), reached))
+        return float("inf")
+
+    def of_goal(self, goal: Goal) -> float:
+        """The bytes from a goal to the end of the text."""
+        node, state, origin = goal
+        if node == ROOT:
+            return 0
+        state = whatever_was_read(state)
+        if (node, state) not in origin.rests:
+            origin.rests[node, state] = float("inf")  # a goal that waits for itself
+            if (node, state) not in self.endings:
+                self.endings[node, state] = self._ending(node, state)
+            above = map(self.of_goal, origin.waiting.get(node, []))
+            origin.rests[node, state] = self.endings[node, state] + min(above, default=0)
+        return origin.rests[node, state]
+
+    def of_chart(self, chart: Chart) -> float:
+        if chart.accepted:
+            return 0
+        reading = (self.of_term(term) + self.of_goal(goal) for term, goal in chart.reading)
+        tokens = (1 + self.of_goal(goal) for _, goal in chart.tokens)
+        return min(itertools.chain(reading, tokens), default=float("inf"))
+
+
+@functools.lru_cache(maxsize=64)
+def lengths_of(grammar: Grammar) -> Lengths:
+    return Lengths(grammar)
 
 
 @functools.lru_cache(maxsize=4)

@@ -13,6 +13,7 @@ from typing import Any
 from oracle import Tokens
 
 SYNTAX = b'{}":,'
+ClassItem = tuple[int | None, bool, Sequence[tuple[int, int]]]  # key, required, (value, literals)
 
 
 class Spec:
@@ -93,8 +94,31 @@ class Spec:
         free: Sequence[tuple[int, int]] = (),
         order: str = "declared",
     ) -> int:
-        listed = [[key, value, required] for key, value, required in members]
-        return self._node("object", gap, order, listed, [list(each) for each in free])
+        """An object whose members have one value each, all gaps alike."""
+        named = [(key, required, [(value, 0)]) for key, value, required in members]
+        others = [(key, False, [(value, 0)]) for key, value in free]
+        ordered = len(named) if order == "declared" else 0
+        return self.container("object", [gap] * 6, named, others, ordered)
+
+    def container(
+        self,
+        kind: str,
+        layout: Sequence[int],
+        named: Sequence[ClassItem],
+        free: Sequence[ClassItem] = (),
+        ordered: int | None = None,
+        formula: Sequence[Any] | None = None,
+        flags: Sequence[str] = (),
+    ) -> int:
+        """An object or an array; *flags* are of ``unique``, ``endless``, ``tight``."""
+        listed, others = (
+            [[key, required, [list(each) for each in choices]] for key, required, choices in group]
+            for group in (named, free)
+        )
+        place = len(named) if ordered is None else ordered
+        return self._node(
+            "container", kind, list(layout), listed, others, place, list(flags), formula
+        )
 
     def rule(self) -> int:
         return self._node("rule", None)
@@ -451,6 +475,11 @@ def _build_expr(expressions: Any, exprs: dict[int, int], kind: str, *rest: Any) 
     return {"never": expressions.NEVER, "epsilon": expressions.EPSILON}[kind]
 
 
+def as_tuples(item: Any) -> Any:
+    """Nested lists as nested tuples; the core's builder takes formulas so."""
+    return tuple(map(as_tuples, item)) if isinstance(item, list | tuple) else item
+
+
 def _build_node(
     builder: Any, exprs: dict[int, int], nodes: dict[int, int], kind: str, *rest: Any
 ) -> int:
@@ -464,9 +493,22 @@ def _build_node(
         return int(builder.tokens(rest[0]))
     if kind == "switch":
         return int(builder.switch(exprs[rest[0]], {label: nodes[at] for label, at in rest[1]}))
-    if kind == "object":
-        gap, order, members, free = rest
-        listed = [(exprs[key], nodes[value], required) for key, value, required in members]
-        others = [(exprs[key], nodes[value]) for key, value in free]
-        return int(builder.object(exprs[gap], listed, others, order))
+    if kind == "container":
+        container, layout, named, free, ordered, flags, formula = rest
+        groups = [
+            [
+                (
+                    exprs.get(key, 0),
+                    required,
+                    [(nodes[value], literals) for value, literals in choices],
+                )
+                for key, required, choices in group
+            ]
+            for group in (named, free)
+        ]
+        gaps = tuple(exprs[gap] for gap in layout)
+        set_flags = dict.fromkeys(flags, True)
+        return int(
+            builder.container(container, gaps, *groups, ordered, as_tuples(formula), **set_flags)
+        )
     return {"fail": builder.FAIL, "empty": builder.EMPTY}[kind]

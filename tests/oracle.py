@@ -22,16 +22,30 @@ Tested by test_oracle.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from machines import (
+    LAYOUT,
+    Atom,
+    Chain,
+    Choice,
+    Class,
+    Container,
+    Machine,
+    Pending,
+    Repetition,
+    State,
+    Switch,
+    read_formula,
+    resolve,
+)
 
 TOKEN = 256
 ALL_BYTES = frozenset(range(256))
 
 Text = tuple[int, ...]
-Atom = tuple[str, Any]  # ("expr", id), ("node", id) or ("tokens", frozenset of symbols)
-State = Hashable
 
 
 def symbols(text: str | bytes | Iterable[bytes | int]) -> Text:
@@ -192,7 +206,7 @@ class Terms:
                 return True
             if self.alive.get(visited) is False:
                 continue
-            for byte in self._representatives(self.sets[visited]):
+            for byte in self.representatives(self.sets[visited]):
                 after = self.derive(visited, byte)
                 if after not in seen:
                     seen.add(after)
@@ -202,7 +216,21 @@ class Terms:
         self.alive.update(dict.fromkeys(seen, False))
         return False
 
-    def _representatives(self, sets: frozenset[frozenset[int]]) -> Iterable[int]:
+    def graph(self, start: int, budget: int = 5_000) -> dict[int, set[int]]:
+        """What follows each term that can still match, from *start* on."""
+        after: dict[int, set[int]] = {}
+        waiting = [start] if self.is_alive(start) else []
+        while waiting:
+            term = waiting.pop()
+            if term not in after:
+                steps = {self.derive(term, byte) for byte in self.representatives(self.sets[term])}
+                after[term] = {to for to in steps if self.is_alive(to)}
+                waiting += after[term]
+            if len(after) > budget:
+                raise TooLargeError("the expression is too large for the oracle")
+        return after
+
+    def representatives(self, sets: frozenset[frozenset[int]]) -> Iterable[int]:
         """One byte of every group that no class of the term tells apart."""
         ordered = sorted(sets, key=sorted)
         groups = {tuple(byte in each for each in ordered): byte for byte in self.alphabet}
@@ -305,6 +333,18 @@ class Expressions:
             yield count >= low, ends
             count, ends = count + 1, self._after(part, text, ends)
 
+    def is_endless(self, expr: int) -> bool:
+        """Whether every unfinished match can be finished in infinitely many ways."""
+        terms = self.terms
+        start = terms.of(expr)
+        after = terms.graph(start)
+        lasting: set[int] = set(after)
+        before = -1
+        while len(lasting) != before:  # what leads nowhere but to ends, dropped again and again
+            before = len(lasting)
+            lasting = {term for term in lasting if any(to in lasting for to in after[term])}
+        return all(term in lasting or term == terms.EMPTY for term in after) and bool(after)
+
     def is_viable(self, expr: int, text: Text, start: int) -> bool:
         """Whether ``text[start:]`` begins some string that the expression matches."""
         key = (expr, text, start)
@@ -360,162 +400,6 @@ class Expressions:
 # ---------------------------------------------------------------- nodes
 
 
-class Machine:
-    """How a node reads its parts: from ``start`` by ``moves`` to a state that is ``done``."""
-
-    start: State = "start"
-    counts_empty = True  # whether a part that matches nothing is a step of its own
-
-    def moves(self, state: State) -> list[tuple[Atom, State]]:
-        raise AssertionError
-
-    def done(self, state: State) -> bool:
-        return state == "end"
-
-    def reaches_end(self, state: State, usable: Callable[[Atom], bool]) -> bool:
-        """Whether usable parts lead from the state to a done one."""
-        seen, waiting = {state}, [state]
-        while waiting:
-            state = waiting.pop()
-            if self.done(state):
-                return True
-            for atom, after in self.moves(state):
-                if after not in seen and usable(atom):
-                    seen.add(after)
-                    waiting.append(after)
-        return False
-
-
-class Choice(Machine):
-    """One of several parts: also a terminal, tokens, a rule, nothing at all."""
-
-    def __init__(self, atoms: Iterable[Atom]) -> None:
-        self.atoms = list(atoms)
-
-    def moves(self, state: State) -> list[tuple[Atom, State]]:
-        return [(atom, "end") for atom in self.atoms] if state == "start" else []
-
-
-class Chain(Machine):
-    """One part after the other; ``state`` counts those read."""
-
-    start: State = 0
-
-    def __init__(self, atoms: Sequence[Atom]) -> None:
-        self.atoms = atoms
-
-    def moves(self, state: Any) -> list[tuple[Atom, State]]:
-        return [(self.atoms[state], state + 1)] if state < len(self.atoms) else []
-
-    def done(self, state: State) -> bool:
-        return state == len(self.atoms)
-
-
-class Switch(Machine):
-    """A string of a tagged expression, then the node of its label."""
-
-    def __init__(self, by_label: Iterable[tuple[Atom, Atom]]) -> None:
-        self.by_label = list(by_label)
-
-    def moves(self, state: Any) -> list[tuple[Atom, State]]:
-        if state == "start":
-            return [(key, index) for index, (key, _) in enumerate(self.by_label)]
-        return [] if state == "end" else [(self.by_label[state][1], "end")]
-
-
-class Repetition(Machine):
-    """``low`` to ``high`` parts; ``state`` counts the ones that are not empty.
-
-    If the part may be empty, any number of them can be filled up with empty ones: low is 0.
-    """
-
-    start: State = 0
-    counts_empty = False
-
-    def __init__(self, atom: Atom, low: int, high: int | None, is_nullable: Any) -> None:
-        self.atom, self.low, self.high, self.is_nullable = atom, low, high, is_nullable
-
-    def moves(self, state: Any) -> list[tuple[Atom, State]]:
-        if self.high is not None:
-            return [(self.atom, state + 1)] if state < self.high else []
-        return [(self.atom, min(state + 1, self.low))]
-
-    def done(self, state: Any) -> bool:
-        return bool(state >= self.low or self.is_nullable(self.atom))
-
-    def reaches_end(self, state: Any, usable: Callable[[Atom], bool]) -> bool:
-        return bool(state >= self.low) or usable(self.atom)
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member of an object: its place among the declared ones, or None if it is free."""
-
-    key: Atom
-    value: Atom
-    required: bool
-    place: int | None
-
-
-class Object(Machine):
-    """``"{" gap ( member ("," gap member)* )? "}"``, member = ``key gap ":" gap value gap``.
-
-    ``progress`` in a state says which members may follow: the place of the next one if the order
-    is declared (one past the last after a free member), else the set of those that were read.
-    """
-
-    def __init__(self, gap: Atom, mark: Callable[[bytes], Atom], members: Sequence[Member],
-                 ordered: bool) -> None:  # fmt: skip
-        self.gap, self.mark, self.members, self.ordered = gap, mark, members, ordered
-        self.required = [member.place for member in members if member.required]
-        self.count = sum(member.place is not None for member in members)
-
-    def missing(self, progress: Any, before: int | None = None) -> bool:
-        """Whether a required member (declared before ``before``) has not been read."""
-        stop = self.count if before is None else before
-        if self.ordered:
-            return any(progress <= place < stop for place in self.required)
-        return before is None and any(place not in progress for place in self.required)
-
-    def keys(self, progress: Any) -> Iterator[tuple[Atom, State]]:
-        for member in self.members:
-            place, after = member.place, progress
-            if self.ordered:
-                before = self.count if place is None else place
-                if (place is not None and place < progress) or self.missing(progress, before):
-                    continue
-                after = self.count if place is None else place + 1
-            elif place is not None:
-                if place in progress:
-                    continue
-                after = progress | {place}
-            yield member.key, ("before colon", after, member.value)
-
-    def moves(self, state: Any) -> list[tuple[Atom, State]]:
-        if state == "start":
-            return [(self.mark(b"{"), ("open", 0 if self.ordered else frozenset()))]
-        if state == "end":
-            return []
-        name, progress, *value = state
-        steps = {
-            "open": (self.gap, ("first", progress)),
-            "before colon": (self.gap, ("colon", progress, *value)),
-            "colon": (self.mark(b":"), ("before value", progress, *value)),
-            "before value": (self.gap, ("value", progress, *value)),
-            "value": (value[0] if value else self.gap, ("before comma", progress)),
-            "before comma": (self.gap, ("comma", progress)),
-            "before key": (self.gap, ("key", progress)),
-        }
-        if name in steps:
-            return [steps[name]]
-        found = list(self.keys(progress)) if name in ("first", "key") else []
-        if name == "comma":
-            found.append((self.mark(b","), ("before key", progress)))
-        if name in ("first", "comma") and not self.missing(progress):
-            found.append((self.mark(b"}"), "end"))
-        return found
-
-
 class Grammar:
     """Nodes as machines over one alphabet, and which of them have a sentence or match nothing.
 
@@ -535,6 +419,7 @@ class Grammar:
         self.exprs = Expressions(exprs, frozenset(alphabet))
         self.token_count = token_count
         self.root: int = dump["root"]
+        self.strict = False  # whether different values may run out somewhere
         items = {int(id): item for id, item in dump["nodes"].items()}
         self.nullable: set[int] = set()
         self.machines = {id: self._machine(*item) for id, item in items.items()}
@@ -561,18 +446,38 @@ class Grammar:
             expr, table = rest
             keys = [("expr", self.exprs.labelled(expr, label)) for label, _ in table]
             return Switch(zip(keys, [("node", node) for _, node in table], strict=True))
-        if kind == "object":
-            return self._object(*rest)
+        if kind == "container":
+            return self._container(*rest)
         return {"fail": Choice([]), "empty": Chain([])}[kind]
 
-    def _object(self, gap: int, order: str, members: Any, free: Any) -> Machine:
-        listed = [
-            Member(("expr", key), ("node", value), bool(required), place)
-            for place, (key, value, required) in enumerate(members)
-        ]
-        listed += [Member(("expr", key), ("node", value), False, None) for key, value in free]
-        mark = lambda byte: ("expr", self.exprs.literal(byte))  # noqa: E731
-        return Object(("expr", gap), mark, listed, order == "declared")
+    def _container(
+        self,
+        kind: str,
+        gaps: Sequence[int],
+        named: Sequence[Any],
+        free: Sequence[Any],
+        ordered: int,
+        flags: Sequence[str],
+        formula: Sequence[Any] | None,
+    ) -> Machine:
+        layout = {name: ("expr", gap) for name, gap in zip(LAYOUT, gaps, strict=True)}
+        unique = "unique" in flags
+        if unique and (kind == "array" or not all(self.exprs.is_endless(each[0]) for each in free)):
+            self.strict = True
+        return Container(
+            kind,
+            layout,
+            lambda byte: ("expr", self.exprs.literal(byte)),
+            [self._class(*each) for each in named],
+            [self._class(*each) for each in free],
+            ordered,
+            unique,
+            None if formula is None else read_formula(formula),
+        )
+
+    def _class(self, key: int, required: bool, choices: Sequence[Sequence[int]]) -> Class:
+        taken = tuple((("node", value), literals) for value, literals in choices)
+        return Class(("expr", key), bool(required), taken)
 
     def _fixpoint(self, usable: Callable[[Atom], bool], found: set[int]) -> set[int]:
         before = -1
@@ -640,9 +545,11 @@ class Reading:
             state, at = waiting.pop()
             for atom, after in machine.moves(state):
                 for end in self._atom_ends(atom, at):
-                    if (after, end) not in seen and (machine.counts_empty or end > at):
-                        seen.add((after, end))
-                        waiting.append((after, end))
+                    reached = resolve(after, self.text[at:end])
+                    skipped = reached is None or (end == at and not machine.counts_empty)
+                    if not skipped and (reached, end) not in seen:
+                        seen.add((reached, end))
+                        waiting.append((reached, end))
         return seen
 
     def _atom_ends(self, atom: Atom, start: int) -> Iterable[int]:
@@ -673,6 +580,8 @@ class Reading:
             if at == len(self.text) and grammar.can_finish(node, state):
                 return True
             for atom, after in machine.moves(state):
+                if isinstance(after, Pending) and len(self.text) in self._atom_ends(atom, at):
+                    continue  # nothing makes a whole key longer
                 if grammar.can_finish(node, after) and self._atom_viable(atom, at):
                     return True
         return False
@@ -721,6 +630,8 @@ class Oracle:
     def is_prefix(self, text: Text) -> bool:
         """Whether the text begins some sentence."""
         if text not in self.prefixes:
+            if self.grammar.strict:
+                raise TooLargeError("different values may run out: ask the sentences or a chart")
             viable = not text or self.is_prefix(text[:-1])
             viable = viable and Reading(self.grammar, text).ask("viable", self.grammar.root, 0)
             self.prefixes[text] = bool(viable)

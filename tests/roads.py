@@ -7,6 +7,7 @@ a matcher says about its text. What it compares with is a :class:`chart.ChartOra
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,7 +17,8 @@ import numpy as np
 import gramlock
 from chart import Chart, ChartOracle
 from grammars import Spec, build
-from oracle import Tokens
+from oracle import Tokens, TooLargeError
+from sentences import Branch, Sentences
 
 FORCED_AT_MOST = 64
 
@@ -83,9 +85,13 @@ ROADS: dict[str, Callable[[gramlock.Matcher, int], set[int]]] = {
 class Case:
     """One grammar with one vocabulary, in the oracle and in the core."""
 
-    def __init__(self, spec: Spec, tokens: Tokens) -> None:
+    def __init__(self, spec: Spec, tokens: Tokens, listed: bool = False) -> None:
+        """*listed* asks the list of all sentences if there are not too many, else the charts."""
         self.spec, self.tokens = spec, tokens
-        self.oracle = ChartOracle(spec.dump(), tokens)
+        self.oracle: ChartOracle | Sentences = ChartOracle(spec.dump(), tokens)
+        if listed:
+            with contextlib.suppress(TooLargeError):
+                self.oracle = Sentences(spec.dump(), tokens)
         self.size = len(tokens.texts)
 
     def compile(self, limits: gramlock.Limits | None = None) -> gramlock.Program:
@@ -97,7 +103,7 @@ class Case:
         return self.oracle.start.is_viable
 
 
-def successors(chart: Chart, tokens: Tokens) -> Iterator[tuple[int, Chart]]:
+def successors(chart: Chart | Branch, tokens: Tokens) -> Iterator[tuple[int, Any]]:
     """The tokens that may come next, end ids left out where they only end, and where they lead."""
     spelled = tokens.spelled()
     for token in range(len(tokens.texts)):
@@ -109,7 +115,7 @@ def successors(chart: Chart, tokens: Tokens) -> Iterator[tuple[int, Chart]]:
 def explore(case: Case, states: int, rng: random.Random, longest: int = 8) -> int:
     """Compare everything at up to *states* texts; the number of texts visited."""
     first, second = case.compile(), case.compile()
-    waiting: list[tuple[list[int], Chart]] = [([], case.oracle.start)]
+    waiting: list[tuple[list[int], Any]] = [([], case.oracle.start)]
     visited = 0
     while waiting and visited < states:
         path, chart = waiting.pop(rng.randrange(len(waiting)))
@@ -121,7 +127,11 @@ def explore(case: Case, states: int, rng: random.Random, longest: int = 8) -> in
 
 
 def compare(
-    case: Case, first: gramlock.Program, second: gramlock.Program, path: Sequence[int], chart: Chart
+    case: Case,
+    first: gramlock.Program,
+    second: gramlock.Program,
+    path: Sequence[int],
+    chart: Chart | Branch,
 ) -> None:
     """Assert that all roads agree with the oracle after the tokens of *path*."""
     matcher = replay(first, path)
@@ -136,7 +146,11 @@ def compare(
 
 
 def compare_rest(
-    case: Case, matcher: gramlock.Matcher, path: Sequence[int], chart: Chart, expected: set[int]
+    case: Case,
+    matcher: gramlock.Matcher,
+    path: Sequence[int],
+    chart: Chart | Branch,
+    expected: set[int],
 ) -> None:
     """What a matcher says beside its mask."""
     assert matcher.steps == len(path)

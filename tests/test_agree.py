@@ -13,9 +13,11 @@ import pytest
 
 import gramlock
 from chart import Chart, ChartOracle
+from containers import CONTAINER_TOKENS, CONTAINERS, container_spec, container_tokens
 from grammars import BY_HAND, VOCABULARIES, Spec, build, grammar, random_spec, random_tokens
 from oracle import Tokens, TooLargeError
 from roads import ROADS, Case, explore, fill, fill_by_walk, replay, successors
+from sentences import Branch, Sentences
 
 
 def agrees(case: Case, states: int, rng: random.Random, longest: int = 8) -> None:
@@ -57,6 +59,68 @@ def test_many_random_grammars(block: int) -> None:
         except TooLargeError:
             given_up += 1
     assert given_up <= 2
+
+
+# ---- containers: by the list of all their sentences where it is short, else by charts
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_containers_by_hand(name: str, thorough: bool) -> None:
+    case = Case(CONTAINERS[name], CONTAINER_TOKENS, listed=True)
+    agrees(case, 400 if thorough else 25, random.Random(2), 16 if thorough else 9)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_random_containers(seed: int, thorough: bool) -> None:
+    case = Case(container_spec(seed), container_tokens(seed), listed=True)
+    agrees(case, 100 if thorough else 8, random.Random(seed), 12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_endless_containers(seed: int, thorough: bool) -> None:
+    case = Case(container_spec(seed, endless=True), container_tokens(seed))
+    agrees(case, 60 if thorough else 6, random.Random(seed), 12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(40))
+def test_many_random_containers(block: int) -> None:
+    given_up = 0
+    for seed in range(1000 + 50 * block, 1050 + 50 * block):
+        try:
+            spec = container_spec(seed, endless=seed % 3 == 0)
+            agrees(Case(spec, container_tokens(seed), listed=True), 25, random.Random(seed), 14)
+        except TooLargeError:
+            given_up += 1
+    assert given_up <= 2
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 2))
+def test_containers_are_built_as_they_were_meant(seed: int) -> None:
+    spec, tokens = container_spec(seed), container_tokens(seed)
+    try:
+        meant = Sentences(spec.dump(), tokens)
+    except TooLargeError:
+        return
+    assert Sentences(build(spec).dump(), tokens).texts == meant.texts
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 3))
+def test_all_sentences_and_no_others(seed: int) -> None:
+    """Each listed text is accepted, byte by byte and at once; spoilt ones only if listed too."""
+    case = Case(container_spec(seed), container_tokens(seed), listed=True)
+    if isinstance(case.oracle, ChartOracle) or not case.satisfiable:
+        return
+    program, rng = case.compile(), random.Random(seed)
+    texts, alphabet = sorted(case.oracle.texts), sorted(case.tokens.alphabet())
+    for text in rng.sample(texts, min(len(texts), 40)):
+        spoilt = bytearray(text)
+        spoilt[rng.randrange(len(text))] = rng.choice(alphabet)
+        for each in (text, bytes(spoilt), text + b" "):
+            matcher = program.matcher()
+            assert matcher.accept_bytes(each) == case.oracle.is_prefix(tuple(each)), each
+            if matcher.steps:
+                assert matcher.can_end() == case.oracle.accepts(tuple(each)), each
 
 
 def test_every_short_text(thorough: bool) -> None:
@@ -116,14 +180,30 @@ def test_counts_near_their_bounds(low: int, high: int | None, thorough: bool) ->
 # ---- budgets
 
 
-@pytest.mark.parametrize("name", ["ambiguous sums", "balanced", "object, any order", "switch"])
+BUDGETED = [
+    "ambiguous sums",
+    "balanced",
+    "object, any order",
+    "switch",
+    "different, few",
+    "contains",
+]
+
+
+def case_of(name: str, vocabulary: str = "objects") -> Case:
+    """A grammar by hand; containers have a vocabulary of their own."""
+    if name in CONTAINERS:
+        return Case(CONTAINERS[name], CONTAINER_TOKENS, listed=True)
+    return Case(BY_HAND[name], VOCABULARIES[vocabulary])
+
+
+@pytest.mark.parametrize("name", BUDGETED)
 @pytest.mark.parametrize("budget", ["program_bytes", "steps"])
 def test_tiny_budgets_change_nothing_but_raise(name: str, budget: str) -> None:
     """Under any budget a road gives the right mask or raises, and then the matcher is as it was."""
-    tokens = VOCABULARIES["objects"]
     raised = filled = 0
-    for amount in [1 << power for power in range(2, 18)]:
-        case = Case(BY_HAND[name], tokens)
+    for amount in [1 << power for power in range(2, 20)]:
+        case = case_of(name)
         limits = gramlock.Limits(**{budget: amount})
         try:
             program = case.compile(limits)
@@ -164,17 +244,20 @@ def walk_within(case: Case, program: gramlock.Program, budget: str) -> tuple[int
     return raised, filled
 
 
-def test_epochs_are_invisible() -> None:
+EPOCH_BYTES = {"object, any order": 20_000, "different, few": 60_000, "if then else": 60_000}
+
+
+@pytest.mark.parametrize("name", EPOCH_BYTES)
+def test_epochs_are_invisible(name: str) -> None:
     """A budget that is full again and again: the tables are dropped, the masks stay right."""
-    tokens = VOCABULARIES["objects"]
-    case = Case(BY_HAND["object, any order"], tokens)
-    program = case.compile(gramlock.Limits(program_bytes=20_000))
+    case = case_of(name)
+    program = case.compile(gramlock.Limits(program_bytes=EPOCH_BYTES[name]))
     rng = random.Random(9)
     parked: list[tuple[gramlock.Matcher, set[int]]] = []
     for _ in range(300):
         chart, matcher = case.oracle.start, program.matcher()
         for _ in range(rng.randrange(12)):
-            following = list(successors(chart, tokens))
+            following = list(successors(chart, case.tokens))
             if not following:
                 break
             token, chart = rng.choice(following)
@@ -192,7 +275,9 @@ def test_epochs_are_invisible() -> None:
 class History:
     """A matcher, and the charts after each of its steps (None after an end id)."""
 
-    def __init__(self, case: Case, matcher: gramlock.Matcher, charts: list[Chart | None]) -> None:
+    def __init__(
+        self, case: Case, matcher: gramlock.Matcher, charts: list[Chart | Branch | None]
+    ) -> None:
         self.case, self.matcher, self.charts = case, matcher, charts
 
     def accept(self, token: int) -> None:
@@ -238,15 +323,19 @@ class History:
             assert fill(self.matcher, self.case.size) == self.case.oracle.mask_of(chart)
 
 
+HISTORY_VOCABULARIES = ["objects", "equal bytes, holes, two ends", "no end id"]
 HISTORIES = ["object, any order", "cycle", "token inside", "switch", "counted, maybe empty"]
+HISTORY_CASES = [
+    *((name, vocabulary) for name in HISTORIES for vocabulary in HISTORY_VOCABULARIES),
+    *((name, "containers") for name in ("different, few", "counted members", "contains")),
+]
 
 
 @pytest.mark.parametrize("program_bytes", [1 << 26, 60_000])
-@pytest.mark.parametrize("vocabulary", ["objects", "equal bytes, holes, two ends", "no end id"])
-@pytest.mark.parametrize("name", HISTORIES)
+@pytest.mark.parametrize("name, vocabulary", HISTORY_CASES)
 def test_histories(name: str, vocabulary: str, program_bytes: int, thorough: bool) -> None:
     """Any sequence of accepts, rollbacks and forks leads where its net effect leads."""
-    case = Case(BY_HAND[name], VOCABULARIES[vocabulary])
+    case = case_of(name, vocabulary)
     if not case.satisfiable:
         return
     program = case.compile(gramlock.Limits(program_bytes=program_bytes))

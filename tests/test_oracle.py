@@ -10,10 +10,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import chart
+import machines
 import oracle
+import sentences
 from chart import ChartOracle
+from containers import CONTAINER_TOKENS, CONTAINERS, container_spec, container_tokens
 from grammars import BY_HAND, VOCABULARIES, Spec, grammar, random_spec, random_tokens, recursive
-from oracle import TOKEN, Expressions, Oracle, Text, Tokens, symbols
+from oracle import TOKEN, Expressions, Oracle, Text, Tokens, TooLargeError, symbols
+from sentences import Sentences
 
 ABC = Tokens([b"a", b"b", b"c", b"d"])
 
@@ -260,18 +264,220 @@ def test_masks_agree(name: str, vocabulary: str) -> None:
             assert slow.mask(text) == quick.mask(text), text
 
 
+# ---- containers
+
+
+@pytest.mark.parametrize(
+    "one, other, same",
+    [
+        (b"1", b"1.0", True),
+        (b"1", b"10e-1", True),
+        (b"100", b"1E+2", True),
+        (b"-0", b"0.0", True),
+        (b"0.10", b"1e-1", True),
+        (b"1e400", b"1e401", False),
+        (b"1", b"-1", False),
+        (b"1", b"true", False),
+        (b"0", b"false", False),
+        (b"0", b'""', False),
+        (b'"a"', b'"\\u0061"', True),
+        (b'"\\ud83d\\ude00"', "\"\U0001f600\"".encode(), True),
+        (b'"a"', b'"A"', False),
+        (b"[1,2]", b"[ 1.0 , 2 ]", True),
+        (b"[1,2]", b"[2,1]", False),
+        (b"[]", b"{}", False),
+        (b'{"a":1,"b":[2]}', b'{"b":[2.0], "a":1}', True),
+        (b'{"a":1}', b'{"a":1,"b":1}', False),
+    ],
+)  # fmt: skip
+def test_values_are_compared_as_json(one: bytes, other: bytes, same: bool) -> None:
+    assert (machines.json_value(one) == machines.json_value(other)) == same
+
+
+def record(*members: str) -> str:
+    return "{" + ",".join(members) + "}"
+
+
+IN_FULL = {
+    "if then else": {
+        "{}", '{"b":1}', record('"a":1'), record('"a":"a"'), '{"a":0,"b":1}',
+        '{"b":1,"a":0}', '{"b":1,"a":1}', '{"b":1,"a":"a"}', '{"a":1,"b":1}', '{"a":"a","b":1}',
+    },
+    "names run out": {
+        '{"a":0,"b":0,"":0}', '{"a":0,"":0,"b":0}',
+        *(record(*each) for each in itertools.permutations(['"ab":0', '"b":0', '"":0'])),
+        *(record('"a":0', *each) for each in itertools.permutations(['"ab":0', '"b":0'])),
+        *(record('"a":0', *each) for each in itertools.permutations(['"ab":0', '"":0'])),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_FULL)
+def test_known_containers(name: str) -> None:
+    found = Sentences(CONTAINERS[name].dump(), CONTAINER_TOKENS).texts
+    assert {text.decode() for text in found} == IN_FULL[name]
+
+
+JUDGED: dict[str, tuple[str, str]] = {
+    "contains": ("[0,1] [1,0] [1,0,1,1] [0,0,1]", "[] [0] [1] [1,1] [0,0] [0,0,0,1] [0,0,1,0]"),
+    "different, few": ('[0,1] [0,1.0,"a"]', '[] [0] [1,1.0] ["a","\\u0061"] [0,1,"a",0]'),
+    "different, nested": (
+        '[{"a":0},{"a":1}] [{"a":0},{"b":0,"a":0}]',
+        '[{"a":1},{"a":1.0}] [{"a":0,"b":1},{"b":1.0,"a":0}] [{"a":1}] [{"b":0},{"a":0}]',
+    ),
+    "different strings": ('["a","b"] ["","a","aa"]', '["a"] ["a","a"] ["","b",""]'),
+    "different numbers": ("[0,1,10] [1,0,11,100]", "[0,1] [0,1,0] [10,1,10]"),
+    "different trees": ("[] [[]] [[],[[]]] [[[],[[]]],[]]", "[[],[]] [[[]],[[]]] [[],[[]],[[[]]]]"),
+    "counted members": (
+        '{"a":0,"b":0} {"a":1,"b":0,"aa":1}',
+        '{} {"a":0} {"b":0,"b":1} {"a":0,"b":0,"":0,"aa":0} {"a":0,"a":1}',
+    ),
+    "some member": (
+        '{"a":0} {"b":1,"aaa":0} {"a":{},"b":0,"":1}',
+        '{} {"a":1} {"b":0,"b":1} {"bb":{}}',
+    ),
+    "mentioned only": (
+        '{} {"a":0} {"a":0,"ab":1,"b":0} {"a":1,"b":0,"ab":1} {"ab":1}',
+        '{"b":0} {"ab":0,"b":1} {"b":0,"a":1} {"ab":0,"a":0}',
+    ),
+    "positions": ("[0,1,0] [[],0,1] [0,1,1,0]", "[0,1] [1,1,1] [0,0,0] [0,[],1] []"),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_containers_with_known_members(name: str) -> None:
+    good, bad = (set(texts.split(" ")) for texts in JUDGED[name])
+    dump = CONTAINERS[name].dump()
+    for asked in (Oracle(dump), ChartOracle(dump)):
+        assert {text for text in good | bad if asked.accepts(symbols(text))} == good
+
+
+def test_the_gaps_of_a_container() -> None:
+    asked = ChartOracle(CONTAINERS["every gap another"].dump())
+    for text in ("{}", '{ "a":0  }', '{  "a": 0 , "b":1  }', '{ "b":1 ,  "a":0  }'):
+        assert asked.accepts(symbols(text)), text
+    for text in ("{ }", '{"a":0  }', '{ "a" :0  }', '{ "a":0 }', '{ "a":0  ,"b":1  }'):
+        assert not asked.accepts(symbols(text)), text
+
+
+def test_what_cannot_be_completed_is_no_prefix() -> None:
+    dead = {
+        "different, few": ['[0,1,"a",', "[0,0", "[0,1.0,1", '["a","\\u0061"', "[0,1,1]"],
+        "different numbers": ["[0,0", "[0,1,0", "[1,1,", "[1,0,1]"],
+        "different trees": ["[[],[]", "[[],[[],[]"],
+        "names run out": ['{"b":0,"a"', '{"a":0,"a":', '{"b":0}', '{"":0,"":'],
+        "if then else": ['{"a":0}', '{"b":0,"a":1', '{"b":[', '{"a":0,"b":0'],
+        "contains": ["[0,0,0", "[1,0,0,0"],
+    }
+    alive = {
+        "different, few": ["[0,1,", "[0,1.", "[1.0,0,"],
+        "different numbers": ["[1,1", "[0,1,1", "[1,0,10"],
+        "different trees": ["[[[", "[[],[["],
+        "names run out": ['{"a":0,"b":0,', '{"'],
+        "if then else": ['{"a":0,"b":1', '{"b":1,"a":0'],
+        "contains": ["[1,1,1,1,1", "[0,0,1,1,"],
+    }
+    for name, texts in [*dead.items(), *alive.items()]:
+        asked = ChartOracle(CONTAINERS[name].dump())
+        viable = {text for text in texts if asked.is_prefix(symbols(text))}
+        assert viable == (set(texts) if texts is alive[name] else set()), name
+
+
+def differ(seed_spec: Spec, tokens: Tokens, rng: random.Random, most: int) -> Text | None:
+    """A text about which the list of all sentences and the charts differ."""
+    listed, quick = Sentences(seed_spec.dump(), tokens), ChartOracle(seed_spec.dump(), tokens)
+    slow = Oracle(seed_spec.dump(), tokens)
+    waiting: list[Text] = [()]
+    for number in range(most):
+        if not waiting:
+            break
+        text = waiting.pop(rng.randrange(len(waiting)))
+        viable, accepted = listed.is_prefix(text), listed.accepts(text)
+        if quick.is_prefix(text) != viable or quick.accepts(text) != accepted:
+            return text
+        if number % 8 == 0 and slow.accepts(text) != accepted:
+            return text
+        if number % 8 == 0 and not slow.grammar.strict and slow.is_prefix(text) != viable:
+            return text
+        if viable:
+            waiting += [(*text, byte) for byte in sorted(tokens.alphabet())]
+    return None
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_charts_agree_with_the_list_of_all_containers(seed: int, thorough: bool) -> None:
+    try:
+        found = differ(
+            container_spec(seed),
+            container_tokens(seed),
+            random.Random(seed),
+            400 if thorough else 40,
+        )
+    except TooLargeError:
+        return
+    assert found is None
+
+
+def test_most_random_containers_can_be_listed() -> None:
+    sizes = []
+    for seed in range(20):
+        try:
+            sizes.append(len(Sentences(container_spec(seed).dump(), container_tokens(seed)).texts))
+        except TooLargeError:
+            continue
+    assert len(sizes) > 12
+    assert sum(size > 5 for size in sizes) > 8
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_charts_agree_on_endless_containers(seed: int) -> None:
+    spec, tokens = container_spec(seed, endless=True), container_tokens(seed)
+    quick, slow = ChartOracle(spec.dump(), tokens), Oracle(spec.dump(), tokens)
+    rng = random.Random(seed)
+    waiting: list[Text] = [()]
+    for _ in range(40):
+        if not waiting:
+            break
+        text = waiting.pop(rng.randrange(len(waiting)))
+        assert quick.accepts(text) == slow.accepts(text), text
+        if not slow.grammar.strict:
+            assert quick.is_prefix(text) == slow.is_prefix(text), text
+        if quick.is_prefix(text):
+            waiting += [(*text, byte) for byte in sorted(tokens.alphabet())]
+
+
 # ---- planted faults: each must be noticed
 
 
-def faulty_high(self: oracle.Repetition, state: int) -> list[tuple[oracle.Atom, oracle.State]]:
+def faulty_high(
+    self: machines.Repetition, state: int
+) -> list[tuple[machines.Atom, machines.State]]:
     return [(self.atom, min(state + 1, self.low))]
 
 
+def strict_holds(self: machines.Container, formula: machines.Formula, progress: object) -> bool:
+    assert isinstance(progress, machines.Progress)
+    if formula[0] in ("and", "or"):
+        return all(self.holds(part, progress) for part in formula[1])
+    count = progress.counts[self.atoms.index(formula)]
+    return bool(count >= formula[1] if formula[0] == "at_least" else count <= formula[1])
+
+
+def any_order(self: sentences.Rules, sequence: list[sentences.Member], member: object) -> bool:
+    return member not in sequence
+
+
 FAULTS: dict[str, tuple[object, str, object]] = {
-    "a repetition without upper bound": (oracle.Repetition, "moves", faulty_high),
+    "a repetition without upper bound": (machines.Repetition, "moves", faulty_high),
     "nothing matches nothing": (oracle.Grammar, "is_nullable", lambda self, atom: False),
     "everything has a sentence": (oracle.Grammar, "is_productive", lambda self, atom: True),
-    "required members are not": (oracle.Object, "missing", lambda self, progress, before=0: False),
+    "containers end anywhere": (machines.Container, "is_complete", lambda self, progress: True),
+    "an or is an and": (machines.Container, "holds", strict_holds),
+    "a miss counts as a hit": (machines, "counts_for", lambda atom, kind, literals: True),
+    "nothing was seen": (machines.Progress, "seen", property(lambda self: frozenset())),
+    "values are texts": (machines, "json_value", lambda text: ("text", text)),
+    "the search finds everything": (chart, "search", lambda chart: True),
+    "members in any order": (sentences.Rules, "may_follow", any_order),
     "a complement of everything": (Expressions, "_all_ends", lambda self, text, start: frozenset()),
     "charts forget empty parts": (chart.Chart, "_counts_empty", lambda self, goal: False),
     "every term is alive": (oracle.Terms, "is_alive", lambda self, term: True),
@@ -285,12 +491,21 @@ def test_a_planted_fault_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def checks() -> Iterator[Callable[[], None]]:
+    yield test_what_cannot_be_completed_is_no_prefix
+    for name in JUDGED:
+        yield lambda name=name: test_containers_with_known_members(name)  # type: ignore[misc]
+    for name in ("mentioned only", "names run out"):
+        yield lambda name=name: check_listed(name)  # type: ignore[misc]
     for name in KNOWN:
         yield lambda name=name: test_known_language(name)  # type: ignore[misc]
     for order in ("declared", "any"):
         yield lambda order=order: test_objects_in_both_orders(order)  # type: ignore[misc]
     for seed in range(20):
         yield lambda seed=seed: test_charts_agree_on_random_grammars(seed)  # type: ignore[misc]
+
+
+def check_listed(name: str) -> None:
+    assert differ(CONTAINERS[name], CONTAINER_TOKENS, random.Random(1), 400) is None
 
 
 def notices(check: Callable[[], None]) -> bool:
