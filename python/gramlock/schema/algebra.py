@@ -18,6 +18,7 @@ Who calls what: the reader (model.py) makes leaves; the emitter expands each rea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -70,6 +71,8 @@ MAX_IN_PLACE = 150
 MAX_LOOK = 8
 MAX_CONFLICTS = 64
 MANY = 4  # members of a conjunction beyond which the objects of all are joined at once
+
+_LITERAL = re.compile(r"\^?([A-Za-z0-9_-]+)(?![*+?{|])")
 
 Part = TypeVar("Part")
 
@@ -508,9 +511,13 @@ class Algebra:
         key = ("has_name", inside, outside)
         known = e.cache.get(key)
         if known is None:
-            parts = [s.expression(e, True) for s in inside]
-            parts += [e.complement(s.expression(e, True)) for s in outside]
-            known = e.cache[key] = not e.is_empty(e.intersect(parts))
+            text = "".join(_literal(pattern) for s in inside for pattern in s.patterns)
+            known = all(s.contains(text, e) for s in inside)
+            if not known or any(s.contains(text, e) for s in outside):  # no easy witness
+                parts = [s.expression(e, True) for s in inside]
+                parts += [e.complement(s.expression(e, True)) for s in outside]
+                known = not e.is_empty(e.intersect(parts))
+            e.cache[key] = known
         return bool(known)
 
     def inhabited(self, root: Node) -> bool:
@@ -568,6 +575,12 @@ def _needs(shape: Shape) -> list[list[Node]]:
     """For each alternative the nodes of which it needs a value."""
     found = [array.needed() for array in shape.arrays]
     return found + [item.needed() for item in shape.objects]
+
+
+def _literal(pattern: str) -> str:
+    """The characters that a pattern starts with, as far as they are plain."""
+    found = _LITERAL.match(pattern)
+    return found[1] if found else ""
 
 
 def _only(leaf: Leaf) -> Node | None:
