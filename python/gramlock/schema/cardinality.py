@@ -8,6 +8,7 @@ where a set is not plainly small, False where it is not plainly endless.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .objects import ObjectSet
     from .strings import StringSet
 
-__all__ = ["MAX_VALUES", "identity", "is_endless", "is_extensible", "values_of"]
+__all__ = ["MAX_VALUES", "has_at_least", "identity", "is_endless", "is_extensible", "values_of"]
 
 MAX_VALUES = 64
 MAX_LOOK = 6  # containers inside each other that are looked into
@@ -57,7 +58,7 @@ def values_of(node: Node, algebra: Algebra) -> list[Any] | None:
     for strings in shape.strings:
         if strings.values is None:
             return None
-        found += strings.values
+        found += filter(_has_spelling, strings.values)
     if len(found) > 4 * MAX_VALUES:
         return None
     return list({identity(value): value for value in found}.values())
@@ -75,6 +76,31 @@ def is_endless(node: Node, algebra: Algebra, look: int = MAX_LOOK) -> bool:
         or any(_is_plain(strings) for strings in shape.strings)
         or any(_endless_array(array, algebra, look - 1) for array in shape.arrays)
         or any(_endless_object(item, algebra, look - 1) for item in shape.objects)
+    )
+
+
+def has_at_least(node: Node, count: int, algebra: Algebra) -> bool:
+    """Whether *node* certainly has *count* values, a small number."""
+    if is_endless(node, algebra) or (count < 2 and _is_inhabited(node, algebra, MAX_LOOK)):
+        return True
+    listed = values_of(node, algebra)
+    if listed is not None:
+        return len(listed) >= count
+    shape = algebra.expand(node)
+    return any(numbers.has_at_least(count) for numbers in shape.numbers) or any(
+        sum(map(_has_spelling, strings.values or ())) >= count or _is_long(strings, count)
+        for strings in shape.strings
+    )
+
+
+def _is_long(strings: StringSet, count: int) -> bool:
+    """Whether the lengths alone leave *count* strings, of 256 characters or more in use."""
+    longest = strings.max_length
+    return (
+        longest is not None
+        and 0 < longest >= strings.min_length
+        and count <= 256
+        and _is_plain(replace(strings, max_length=None))
     )
 
 
@@ -124,7 +150,11 @@ def _is_written(strings: StringSet, algebra: Algebra) -> bool:
     """Whether some string is in the set that has a spelling."""
     if strings.values is None:
         return not strings.is_empty(algebra.expressions)
-    return any(not any("\ud800" <= c <= "\udfff" for c in value) for value in strings.values)
+    return any(map(_has_spelling, strings.values))
+
+
+def _has_spelling(value: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _inhabited_array(array: ArraySet, algebra: Algebra, look: int) -> bool:

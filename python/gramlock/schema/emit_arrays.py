@@ -5,17 +5,18 @@ counted by what they are, or have to differ, the array is a *container* (see ``g
 classes are the first positions and all further items, and the choices of a class say which of the
 conditions an item is known to satisfy. A demand for at least n items in a node leaves each item the
 choice to be one that counts or any; a demand for at most n divides the items into those that are in
-the node and those that are not.
+the node and those that are not. Where different items may run out and there are only a few values,
+each value is a choice, and the formula says that it is taken once at most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LimitError
 from .arrays import ArraySet, Contains, never_equal
-from .cardinality import identity, is_endless, is_extensible, values_of
+from .cardinality import has_at_least, identity, is_endless, is_extensible, values_of
 from .nodes import Node
 
 if TYPE_CHECKING:
@@ -138,6 +139,11 @@ class _Choice(NamedTuple):
 
     node: Node
     literals: int
+    value: int = -1  # its node of the grammar, once it is written
+
+
+_Class = list[_Choice]
+_Values = list[Any] | None  # of a class; None where they are not few
 
 
 class _Conditional:
@@ -158,27 +164,34 @@ class _Conditional:
             count += each.high is not None
         if count > MAX_LITERALS:
             raise LimitError("schema_literals", count, MAX_LITERALS)
+        self.literals = count
 
     def node(self) -> int:
         """The node of the grammar; ``FAIL`` if no array satisfies all conditions."""
-        builder = self.emitter.builder
+        builder, unique = self.emitter.builder, self.array.unique
         classes, has_rest = self._classes()
         if not has_rest and (self.high is None or self.high > len(classes)):
             self.high = len(classes)
-        values = self._values([[choice.node for choice in choices] for choices, _ in classes])
-        if self.array.unique and not self._differ(values, has_rest):
+        values = self._values(classes) if unique else []
+        if unique and not self._differ(values, has_rest):
             return builder.FAIL
-        divided = [choices for choices, _ in classes]
-        formula = self._formula(divided, has_rest)
+        tight = unique and self._is_tight(classes, has_rest)
+        once: list[Any] = []
+        if tight:
+            one_by_one = self._one_by_one(values, has_rest)
+            if one_by_one is not None:
+                classes, once = one_by_one
+                unique = tight = False
+        formula = self._formula(classes, has_rest)
         if formula is None or (self.high is not None and self.low > self.high):
             return builder.FAIL
+        formula += once
         members = [
-            (builder.expressions.EPSILON, False, [(value, c.literals) for c, value in written])
-            for written in (zip(*each, strict=True) for each in classes)
+            (builder.expressions.EPSILON, False, [(c.value, c.literals) for c in choices])
+            for choices in classes
         ]
         named = len(members) - has_rest
-        nodes = [choice.node for choices in divided for choice in choices]
-        unique = self.array.unique
+        nodes = [choice.node for choices in classes for choice in choices]
         return builder.container(
             "array",
             self.emitter.layout(self.depth),
@@ -187,71 +200,70 @@ class _Conditional:
             formula=("and", formula) if len(formula) > 1 else formula[0] if formula else None,
             unique=unique,
             endless=unique and all(is_extensible(node, self.algebra) for node in nodes),
-            tight=unique and self._is_tight(divided),
+            tight=tight,
         )
 
     # -- classes and choices ------------------------------------------------------------------
 
-    def _classes(self) -> tuple[list[tuple[list[_Choice], list[int]]], bool]:
-        """The choices of each position with their nodes, and whether the last is all the rest."""
+    def _classes(self) -> tuple[list[_Class], bool]:
+        """The choices of each position, and whether the last is all the rest."""
         array = self.array
         size = max([len(array.prefix), *(each.start for each in array.counts)])
         if self.high is not None:
             size = min(size, self.high)
-        found: list[tuple[list[_Choice], list[int]]] = []
+        found: list[_Class] = []
         for index in range(size):
-            written = self._written(array.item(index), index)
-            if not written[0]:
+            choices = self._written(self._choices(array.item(index), index))
+            if not choices:
                 self.high = index
                 return found, False
-            found.append(written)
+            found.append(choices)
         if self.high is None or self.high > size:
-            written = self._written(array.rest, size)
-            if written[0]:
-                return [*found, written], True
+            choices = self._written(self._choices(array.rest, size))
+            if choices:
+                return [*found, choices], True
         return found, False
 
-    def _written(self, item: Node, index: int) -> tuple[list[_Choice], list[int]]:
-        """The choices of the item at *index* for which there are values, and their nodes."""
-        emitter = self.emitter
-        choices: list[_Choice] = []
-        nodes: list[int] = []
-        inside = emitter.inside(self.depth)
-        for choice in self._choices(item, index):
-            value = emitter.value(choice.node, inside)
-            if value != emitter.builder.FAIL:
-                choices.append(choice)
-                nodes.append(value)
-        return choices, nodes
+    def _written(self, choices: _Class) -> _Class:
+        """Those of *choices* that have values, with their nodes of the grammar."""
+        emitter, inside = self.emitter, self.emitter.inside(self.depth)
+        found = [choice._replace(value=emitter.value(choice.node, inside)) for choice in choices]
+        return [choice for choice in found if choice.value != emitter.builder.FAIL]
 
-    def _choices(self, item: Node, index: int) -> list[_Choice]:
+    def _choices(self, item: Node, index: int) -> _Class:
         found = [_Choice(item, 0)]
-        for each, hit, miss in zip(self.array.counts, self.hits, self.misses, strict=True):
-            if each.start <= index:
-                found = [part for one in found for part in self._divided(one, each, hit, miss)]
+        for each, hit, miss in self._conditions(index):
+            found = [part for one in found for part in self._divided(one, each, hit, miss)]
             if len(found) > MAX_CHOICES:
                 raise LimitError("schema_alternatives", len(found), MAX_CHOICES)
         return found
 
-    def _divided(self, choice: _Choice, each: Contains, hit: int, miss: int) -> list[_Choice]:
+    def _conditions(self, index: int) -> Iterator[tuple[Contains, int, int]]:
+        """The conditions on an item at *index* with their literals."""
+        for each, hit, miss in zip(self.array.counts, self.hits, self.misses, strict=True):
+            if each.start <= index:
+                yield each, hit, miss
+
+    def _divided(self, choice: _Choice, each: Contains, hit: int, miss: int) -> _Class:
         """The items of *choice* that count for a condition, and the others (or all)."""
-        algebra, (node, literals) = self.algebra, choice
+        algebra, node = self.algebra, choice.node
         inside = algebra.both(node, each.node)
-        hits = literals | (1 << hit if hit >= 0 else 0)
+        hits = choice.literals | (1 << hit if hit >= 0 else 0)
+        misses = choice.literals | (1 << miss if miss >= 0 else 0)
         if inside is node:
             return [_Choice(node, hits)]
         if algebra.is_void(inside):
-            return [_Choice(node, literals | (1 << miss if miss >= 0 else 0))]
+            return [_Choice(node, misses)]
         if miss < 0:
             return [_Choice(inside, hits), choice]
         outside = algebra.both(node, algebra.negation(each.node))
         if algebra.is_void(outside):
             return [_Choice(node, hits)]
-        return [_Choice(inside, hits), _Choice(outside, literals | 1 << miss)]
+        return [_Choice(inside, hits), _Choice(outside, misses)]
 
     # -- the formula --------------------------------------------------------------------------
 
-    def _formula(self, classes: list[list[_Choice]], has_rest: bool) -> list[Any] | None:
+    def _formula(self, classes: list[_Class], has_rest: bool) -> list[Any] | None:
         """All conditions; None if one of them cannot hold."""
         found: list[Any] = []
         if self.low > self.array.counted_low:
@@ -274,29 +286,21 @@ class _Conditional:
 
     # -- different items ----------------------------------------------------------------------
 
-    def _values(self, classes: list[list[Node]]) -> list[list[Any] | None]:
-        """All values of each class, None where they are not few."""
-        if not self.array.unique:
-            return []
-        found: list[list[Any] | None] = []
-        for nodes in classes:
-            values: dict[object, Any] | None = {}
-            for node in nodes:
-                listed = values_of(node, self.algebra)
-                if listed is None:
-                    values = None
-                    break
-                assert values is not None
-                values.update((identity(value), value) for value in listed)
-            found.append(None if values is None else list(values.values()))
+    def _values(self, classes: list[_Class]) -> list[_Values]:
+        """All values of each class."""
+        found: list[_Values] = []
+        for choices in classes:
+            lists = [values_of(choice.node, self.algebra) for choice in choices]
+            listed = [values for values in lists if values is not None]
+            values = {identity(value): value for each in listed for value in each}
+            found.append(list(values.values()) if len(listed) == len(lists) else None)
         return found
 
-    def _differ(self, values: list[list[Any] | None], has_rest: bool) -> bool:
+    def _differ(self, values: list[_Values], has_rest: bool) -> bool:
         """Whether the shortest arrays may have different items; shortens the longest ones."""
-        known = [[identity(value) for value in each] for each in values if each is not None]
-        if len(known) == len(values):
-            most = len({value for each in known for value in each})
-            self.high = most if self.high is None else min(self.high, most)
+        known = _identities(values)
+        if known is not None:
+            self.high = _least(self.high, len(known))
         if self.high is not None and self.low > self.high:
             return False
         wanted = values[: self.low]
@@ -308,18 +312,85 @@ class _Conditional:
         listed = [[identity(value) for value in each] for each in wanted if each is not None]
         return len(listed) > MAX_MATCHED or _have_representatives(listed)
 
-    def _is_tight(self, classes: list[list[_Choice]]) -> bool:
+    def _is_tight(self, classes: list[_Class], has_rest: bool) -> bool:
         """Whether items that are needed later may run out of values."""
-        needed = 0
-        for hit in self.hits:
-            needed |= 1 << hit if hit >= 0 else 0
-        for index, choices in enumerate(classes):
-            is_rest = index + 1 == len(classes) and self.low > len(classes)
-            late = 0 < index < self.low or is_rest
-            for choice in choices:
-                if (late or choice.literals & needed) and not is_endless(choice.node, self.algebra):
-                    return True
-        return False
+        counts, array = self.array.counts, self.array
+        if not counts:
+            places = (self._last_needed(k, classes, has_rest) for k in range(len(classes)))
+            needed = zip(classes, places, strict=True)
+            return not all(last == 0 or self._has(c[0].node, last + 1) for c, last in needed)
+        if len(counts) == len(classes) == 1 and has_rest and array.high is None:
+            each = counts[0]
+            hits = [choice for choice in classes[0] if choice.literals]
+            if each.high is None and array.low <= each.low and hits:
+                return not self._has(hits[0].node, each.low)  # whatever uses one up counts as well
+        wanted = sum(1 << hit for hit in self.hits if hit >= 0)
+        return any(
+            (choice.literals & wanted or self._last_needed(index, classes, has_rest) > 0)
+            and not is_endless(choice.node, self.algebra)
+            for index, choices in enumerate(classes)
+            for choice in choices
+        )
+
+    def _last_needed(self, index: int, classes: list[_Class], has_rest: bool) -> int:
+        """The last place where an item of a class is needed: so many may come before it."""
+        if has_rest and index + 1 == len(classes):
+            return self.low - 1 if self.low > index else 0
+        return index if index < self.low else 0
+
+    def _has(self, node: Node, count: int) -> bool:
+        return has_at_least(node, count, self.algebra)
+
+    def _one_by_one(
+        self, values: list[_Values], has_rest: bool
+    ) -> tuple[list[_Class], list[Any]] | None:
+        """Classes with a choice for each value, and formulas that each is taken once at most.
+
+        So whether the array can be finished is a question about the formula, which sees to it
+        that no value is wasted. None where the values are too many.
+        """
+        known = _identities(values)
+        if known is None or len(known) + self.literals > MAX_LITERALS:
+            return None
+        bits = {value: 1 << self.literals + place for place, value in enumerate(known)}
+        every = sum(bits.values())
+        classes: list[_Class] = []
+        holders: dict[object, list[int]] = {value: [] for value in known}
+        for index, each in enumerate(values):
+            choices = []
+            for value in each or ():
+                literals = every ^ bits[identity(value)] | self._known_literals(value, index)
+                choices.append(_Choice(self.algebra.constant(value, None), literals))
+                holders[identity(value)].append(index)
+            classes.append(self._written(choices))
+        once: list[Any] = []
+        for value, places in holders.items():
+            if len(places) > 1 or (has_rest and places == [len(classes) - 1]):
+                literal = bits[value].bit_length() - 1
+                once.append(("all_but", 1, [(place, literal) for place in places]))
+        return classes, once
+
+    def _known_literals(self, value: Any, index: int) -> int:
+        """What holds of one value at *index*."""
+        found = 0
+        for each, hit, miss in self._conditions(index):
+            literal = hit if self.algebra.contains(each.node, value) else miss
+            found |= 1 << literal if literal >= 0 else 0
+        return found
+
+
+def _least(one: int | None, other: int) -> int:
+    return other if one is None else min(one, other)
+
+
+def _identities(values: list[_Values]) -> dict[object, None] | None:
+    """All values of all classes, in order, if they are few."""
+    found: dict[object, None] = {}
+    for each in values:
+        if each is None:
+            return None
+        found.update((identity(value), None) for value in each)
+    return found
 
 
 def _have_representatives(sets: Sequence[Sequence[object]]) -> bool:

@@ -261,6 +261,22 @@ class NumberSet:
         found = list(islice(_members(tight), limit + 1))
         return found if len(found) <= limit else None
 
+    def has_at_least(self, count: int) -> bool:
+        """Whether there certainly are *count* members; may look at as many."""
+        if not self.is_finite():
+            return True
+        if self.is_empty():
+            return count <= 0
+        tight = self.tightened()
+        if tight.lower == tight.upper:
+            return count <= 1
+        step = tight.step
+        if step is not None and tight.lower is not None and tight.upper is not None:
+            on_grid = (tight.upper - tight.lower) // step + 1
+            if on_grid - len(tight.excluded) < count or not tight.not_multiples:
+                return on_grid - len(tight.excluded) >= count
+        return count <= _MAX_LISTED_INSTEAD and len(list(islice(_members(tight), count))) >= count
+
     def tightened(self) -> NumberSet:
         """The same set with bounds that are members of its grid, and no idle points."""
         step = self.step
