@@ -246,7 +246,7 @@ static void full_tables_start_anew(void) {
 /* Many short sequences over one small budget: each moves on, none is refused for the others. */
 static void epochs_serve_many(void) {
     enum { MANY = 12 };
-    glk_limits narrow = {.program_bytes = 60000, .steps = 1 << 30};
+    glk_limits narrow = {.program_bytes = 90000, .steps = 1 << 30};
     glk_program *program = compile(&narrow), *free_program = compile(&wide);
     glk_matcher *tight[MANY], *free_ones[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
