@@ -138,6 +138,34 @@ glk_status glk_exprs_is_empty(glk_exprs *self, uint32_t item, uint64_t max_steps
     return finish(self, base, status);
 }
 
+glk_status glk_exprs_texts(glk_exprs *self, uint32_t item, uint32_t most, uint64_t max_steps,
+                           uint32_t *lengths, uint8_t *bytes, size_t capacity, size_t *needed,
+                           uint32_t *count, glk_error *err) {
+    glk_vec found, text;
+    bool more = false;
+    glk_vec_init(&found, NULL, sizeof(uint32_t));
+    glk_vec_init(&text, NULL, sizeof(uint8_t));
+    uint32_t base = start(self);
+    glk_status status = check_ids(self, &item, 1, err);
+    if (status == GLK_OK) {
+        status = glk_expr_texts(self, item, most, &max_steps, &found, &text, &more, err);
+    }
+    (void)finish(self, base, status);
+    if (status == GLK_OK) {
+        *count = more ? most + 1 : found.count;
+        *needed = more ? 0 : text.count;
+        if (!more && found.count > 0) {
+            memcpy(lengths, found.data, found.count * sizeof *lengths);
+        }
+        if (*needed > 0 && *needed <= capacity) {
+            memcpy(bytes, text.data, text.count);
+        }
+    }
+    glk_vec_free(&found);
+    glk_vec_free(&text);
+    return status;
+}
+
 /* ------------------------------------------------------------------ vocabularies */
 
 glk_status glk_vocab_new(const uint8_t *bytes, const uint64_t *offsets, uint32_t size,

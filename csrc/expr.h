@@ -153,6 +153,12 @@ glk_status glk_expr_partition_within(glk_exprs *self, uint32_t item, uint64_t *s
 glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bool *out,
                              glk_error *err);
 
+/* The texts of the expression over the store's alphabet, shortest first, then by bytes: their lengths
+ * (u32), and behind each other their bytes (u8).  *more: there are more than `most`; then nothing of
+ * the kind.  `*steps` is the budget ("steps").  texts.c */
+glk_status glk_expr_texts(glk_exprs *self, uint32_t item, uint32_t most, uint64_t *steps,
+                          glk_vec *lengths, glk_vec *bytes, bool *more, glk_error *err);
+
 /* A simpler expression with which `item` agrees after every byte outside *differs, or `item` itself;
  * on the empty string they may differ.  Drops or-branches and and-negations with few first bytes. */
 glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_bytes *differs,

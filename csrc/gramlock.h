@@ -99,6 +99,13 @@ glk_status glk_exprs_matches(glk_exprs *self, uint32_t item, const uint8_t *byte
 glk_status glk_exprs_is_empty(glk_exprs *self, uint32_t item, uint64_t max_steps, bool *out,
                               glk_error *err);
 
+/* The texts that the expression matches, shortest first, if there are at most `most`: *count of them,
+ * their lengths (room for `most`), and behind each other their bytes if *needed, which counts them,
+ * is at most `capacity`.  Otherwise *count is most + 1.  Within `max_steps` derivatives. */
+glk_status glk_exprs_texts(glk_exprs *self, uint32_t item, uint32_t most, uint64_t max_steps,
+                           uint32_t *lengths, uint8_t *bytes, size_t capacity, size_t *needed,
+                           uint32_t *count, glk_error *err);
+
 /* ---------------------------------------------------------------- grammars
  * The vocabulary-free representation.  Fixed nodes: */
 enum { GLK_NODE_FAIL = 0, GLK_NODE_EMPTY = 1 };

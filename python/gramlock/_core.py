@@ -237,6 +237,33 @@ class Expressions:
             _raise(status, cells.error)
         return bool(cells.flag[0])
 
+    def members(self, item: int, limit: int) -> list[bytes] | None:
+        """All texts that match, shortest first, or None if there are more than *limit*.
+
+        Raises:
+            LimitError: Finding out takes more than the budget of steps.
+
+        Cost: a derivative for each byte that a beginning of a text may go on with.
+        """
+        cells, count, capacity = _scratch, ffi.new("uint32_t *"), 1000
+        lengths = ffi.new("uint32_t[]", limit)
+        while True:
+            data = ffi.new("uint8_t[]", capacity)
+            out = (lengths, data, capacity, cells.size, count, cells.error)
+            status = lib.glk_exprs_texts(self._handle, item, limit, CHECK_STEPS, *out)
+            if status != _OK:
+                _raise(status, cells.error)
+            if cells.size[0] <= capacity:
+                break
+            capacity = int(cells.size[0])
+        if count[0] > limit:
+            return None
+        text, texts, start = bytes(ffi.buffer(data, cells.size[0])), [], 0
+        for length in lengths[0 : count[0]]:
+            texts.append(text[start : start + length])
+            start += length
+        return texts
+
 
 _shared_lock = threading.Lock()
 _shared: Expressions | None = None

@@ -649,6 +649,67 @@ static glk_status use_store(glk_exprs *exprs, glk_exprs *other, glk_vec *map, gl
     return glk_expr_import(other, exprs, all, map, &copy, err);
 }
 
+/* ---- texts ---- */
+
+static void check_texts(uint32_t item, uint32_t most, const char *expected) {
+    glk_vec lengths, bytes;
+    bool more;
+    uint64_t steps = 100000;
+    char got[300] = "";
+    glk_vec_init(&lengths, NULL, sizeof(uint32_t));
+    glk_vec_init(&bytes, NULL, sizeof(uint8_t));
+    CHECK_OK(glk_expr_texts(&store, item, most, &steps, &lengths, &bytes, &more, NULL));
+    const char *text = bytes.data;
+    for (uint32_t i = 0; i < lengths.count && !more; i++) {
+        size_t used = strlen(got);
+        int length = (int)GLK_VEC_U32(&lengths)[i];
+        (void)snprintf(got + used, sizeof got - used, "<%.*s>", length, length > 0 ? text : "");
+        text += length;
+    }
+    if (strcmp(more ? "more" : got, expected) != 0) {
+        (void)fprintf(stderr, "\"%s\" is not \"%s\"\n", more ? "more" : got, expected);
+        exit(1);
+    }
+    glk_vec_free(&lengths);
+    glk_vec_free(&bytes);
+}
+
+static void few_texts_are_listed(void) {
+    glk_bytes letters = {{0}};
+    uint32_t ab, few, not_a, id;
+    CHECK_OK(glk_exprs_init(&store, "test_bytes", 0, NULL, NULL));
+    glk_bytes_add_range(&letters, 'a', 'b');
+    CHECK_OK(glk_expr_class(&store, &letters, &ab, NULL));
+    CHECK_OK(glk_expr_rep(&store, ab, 0, 2, &few, NULL));
+    check_texts(GLK_EXPR_NEVER, 0, "");
+    check_texts(GLK_EXPR_EPSILON, 1, "<>");
+    check_texts(GLK_EXPR_EPSILON, 0, "more");
+    check_texts(GLK_EXPR_ANY, 1000, "more");
+    check_texts(few, 7, "<><a><b><aa><ab><ba><bb>");
+    check_texts(few, 6, "more");
+    CHECK_OK(glk_expr_literal(&store, (const uint8_t *)"a", 1, GLK_EXPR_EPSILON, &id, NULL));
+    CHECK_OK(glk_expr_not(&store, id, &not_a, NULL));
+    CHECK_OK(glk_expr_and(&store, (uint32_t[]){few, not_a}, 2, &id, NULL));
+    check_texts(id, 6, "<><b><aa><ab><ba><bb>");
+    CHECK_OK(glk_expr_rep(&store, ab, 1, GLK_UNBOUNDED, &id, NULL)); /* endless, and without one */
+    CHECK_OK(glk_expr_and(&store, (uint32_t[]){id, few}, 2, &id, NULL));
+    check_texts(id, 6, "<a><b><aa><ab><ba><bb>");
+    CHECK_OK(glk_expr_not(&store, ab, &id, NULL));
+    check_texts(id, 1000, "more");
+    CHECK_OK(glk_expr_rep(&store, few, 900, 900, &id, NULL));
+    uint64_t steps = 100;
+    glk_vec lengths, bytes;
+    bool more;
+    glk_vec_init(&lengths, NULL, sizeof(uint32_t));
+    glk_vec_init(&bytes, NULL, sizeof(uint8_t));
+    CHECK_EQUAL(
+        glk_expr_texts(&store, id, UINT32_MAX - 1, &steps, &lengths, &bytes, &more, NULL),
+        GLK_ERR_LIMIT);
+    glk_vec_free(&lengths);
+    glk_vec_free(&bytes);
+    glk_exprs_destroy(&store);
+}
+
 static glk_status attempt_store(void *context, glk_error *err) {
     glk_exprs exprs, other;
     glk_vec map;
@@ -685,6 +746,7 @@ int main(void) {
     misplaced_tags_are_refused();
     searches_end_within_their_budget();
     bytes_are_limited();
+    few_texts_are_listed();
     CHECK(check_failing_allocations(attempt_store, NULL) >= 10);
     return check_done();
 }
