@@ -283,7 +283,9 @@ class Reader:
             leaf.parts += self.later + self.last
             leaf.shape, self.later, self.last = None, [], []
         if not leaf.parts:
-            leaf.shape, leaf.alias = sets.FULL, sets.ANYTHING
+            leaf.shape = sets.FULL
+            if leaf not in self.inexact:
+                leaf.alias = sets.ANYTHING
 
     def _leave_out(self, leaf: Leaf, found: Found) -> None:
         """Drops keywords that would take away too much beside what could not be enforced."""
