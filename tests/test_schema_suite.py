@@ -1,7 +1,8 @@
 """The front end on data that lies beside a checkout: official test suite, cases, benchmark rows.
 
-Skipped where that data is absent. Quick runs take a seeded sample, long ones everything. The rule
-is the same everywhere: an answer is right, or the schema was refused by name.
+Skipped where that data is absent. Quick runs take a seeded sample of the rows, long ones all of them.
+The rule is the same everywhere: an answer is right, or the schema was refused by name; and very few
+are refused. ``pytest -s`` shows the counts of each file and the reasons of refusals.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 import tarfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -31,6 +33,13 @@ DIALECTS = {
     "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
 }
 FREE = {"order": "any", "whitespace": "flexible", "numbers": "any"}
+GAPS = {  # optional files that are not answered rightly as a whole
+    "content.json": "contentEncoding and contentMediaType are annotations (2020-12 validation, 8.2)",
+    "format/ecmascript-regex.json": "back-references, by number or name, are refused in patterns",
+    "format/hostname.json": "no label has hyphens third and fourth, so A-labels are never written",
+    "format/idn-hostname.json": "as hostname, and the length of 253 counts the A-label form",
+    "zeroTerminatedFloats.json": "1.0 is the integer 1, as all later drafts say (6.3 of draft 6)",
+}
 PLAIN = re.compile(r"[ -~]*")
 REFUSED = (gramlock.UnsupportedSchemaError, gramlock.LimitError)
 
@@ -61,39 +70,98 @@ def rows(shared: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def check_group(group: dict[str, Any], options: dict[str, Any]) -> tuple[int, int]:
-    """How many tests were decided (rightly) and refused."""
-    tests = group["tests"]
+class Tally:
+    """What became of tests: how many were answered rightly, which wrongly, why others were not."""
+
+    def __init__(self) -> None:
+        self.right = 0
+        self.known = 0  # wrong in a way that is known and explained
+        self.wrong: list[str] = []
+        self.refused: Counter[str] = Counter()
+
+    @property
+    def count(self) -> int:
+        return self.right + self.known + len(self.wrong) + self.refused.total()
+
+    def add(self, other: Tally) -> None:
+        self.right += other.right
+        self.wrong += other.wrong
+        self.refused += other.refused
+
+    def __str__(self) -> str:
+        return f"{self.right:5} right {len(self.wrong):3} wrong {self.refused.total():3} refused"
+
+
+def judge(group: dict[str, Any], options: dict[str, Any]) -> Tally:
+    """The tests of one schema."""
+    tally, tests = Tally(), group["tests"]
     try:
         made = gramlock.Grammar.from_json_schema(group["schema"], **options)
     except gramlock.UnsatisfiableError:
-        assert not any(test["valid"] for test in tests), group
-        return len(tests), 0
+        made = None
     except REFUSED as error:
         assert str(error)
-        return 0, len(tests)
+        tally.refused[str(error)[:100]] += len(tests)
+        return tally
     for test in tests:
         text = json.dumps(test["data"], ensure_ascii=False)
-        assert made.accepts(text) == test["valid"], (group["schema"], test)
-    return len(tests), 0
+        try:
+            accepted = made is not None and made.accepts(text)
+        except gramlock.LimitError as error:
+            tally.refused[str(error)[:100]] += 1
+            continue
+        if accepted == test["valid"]:
+            tally.right += 1
+        else:
+            tally.wrong.append(f"{group['schema']} on {text}, which is valid: {test['valid']}")
+    return tally
+
+
+def judge_files(shared: Path, dialect: str, optional: bool) -> Tally:
+    """The files of a dialect; prints a table of them, which ``pytest -s`` shows."""
+    prefix, whole = f"tests/{dialect}/", Tally()
+    for name, groups in sorted(suite(shared).items()):
+        if not name.startswith(prefix) or ("/optional/" in name) != optional:
+            continue
+        options = {
+            **FREE,
+            "dialect": DIALECTS[dialect],
+            "registry": remotes(shared),
+            "formats": "assert" if "/format/" in name else "annotate",
+        }
+        tally = Tally()
+        for group in groups:
+            tally.add(judge(group, options))
+        print(f"{tally}  {name.removeprefix('tests/')}")
+        for reason, count in tally.refused.items():
+            print(f"{count:17} times {reason}")
+        if optional and name.partition("/optional/")[2] in GAPS:
+            tally.wrong, whole.known = [], whole.known + len(tally.wrong)
+        whole.add(tally)
+    print(f"{whole}  {dialect}, {'optional' if optional else 'required'}")
+    return whole
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_official_suite(shared: Path, dialect: str, thorough: bool) -> None:
-    prefix = f"tests/{dialect}/"
-    files = {n: g for n, g in suite(shared).items() if n.startswith(prefix) and n.count("/") == 2}
-    options = {
-        **FREE,
-        "dialect": DIALECTS[dialect],
-        "registry": remotes(shared),
-        "formats": "annotate",
-    }
-    groups = [group for name in sorted(files) for group in files[name]]
-    if not thorough:
-        groups = random.Random(dialect).sample(groups, len(groups) // 3)
-    counts = [check_group(group, options) for group in groups]
-    decided, refused = (sum(column) for column in zip(*counts, strict=True))
-    assert decided > 1.5 * refused
+def test_official_suite(shared: Path, dialect: str) -> None:
+    tally = judge_files(shared, dialect, optional=False)
+    assert tally.wrong == []
+    assert tally.count > 500
+    assert tally.right >= 0.98 * tally.count, tally.refused
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_official_suite_optional(shared: Path, dialect: str) -> None:
+    """What is not required; where it asks for more than a regular language can say, see GAPS."""
+    tally = judge_files(shared, dialect, optional=True)
+    assert tally.wrong == []
+    assert tally.right >= 0.9 * tally.count, tally.refused
+
+
+def test_a_wrong_answer_would_be_noticed() -> None:
+    group = {"schema": {"minimum": 2}, "tests": [{"data": 1, "valid": True}]}
+    assert len(judge(group, FREE).wrong) == 1
+    assert len(judge({**group, "schema": False}, FREE).wrong) == 1
 
 
 def test_distilled_cases(shared: Path) -> None:
@@ -109,11 +177,29 @@ def sampled_rows(shared: Path, thorough: bool) -> list[dict[str, Any]]:
 
 
 def test_benchmark_rows(shared: Path, thorough: bool) -> None:
-    refused = 0
-    chosen = sampled_rows(shared, thorough)
+    chosen, whole, passing = sampled_rows(shared, thorough), Tally(), 0
     for row in chosen:
-        refused += bool(check_group(row, {"order": "any"})[1])
-    assert refused < len(chosen) * 0.2
+        tally = judge(row, {"order": "any"})
+        passing += tally.right == tally.count
+        whole.add(tally)
+    print(f"{passing} of {len(chosen)} rows pass; {whole}")
+    for reason, count in whole.refused.items():
+        print(f"{count:5} times {reason}")
+    assert whole.wrong == []
+    assert passing >= 0.995 * len(chosen) - (not thorough), whole.refused
+
+
+def test_benchmark_rows_in_declared_order(shared: Path, thorough: bool) -> None:
+    """It rejects some valid instances, which are valid in any order; never the other way round."""
+    chosen, narrowed = sampled_rows(shared, thorough), []
+    for row in chosen:
+        tally = judge(row, {})
+        if tally.wrong:
+            assert all(wrong.endswith("is valid: True") for wrong in tally.wrong), tally.wrong
+            assert judge(row, {"order": "any"}).wrong == []
+            narrowed.append(row["id"])
+    print(f"{len(narrowed)} of {len(chosen)} rows hold an instance in another order: {narrowed}")
+    assert len(narrowed) <= 0.06 * len(chosen)
 
 
 def complaints(validator: Any, value: Any) -> list[str]:
