@@ -27,7 +27,7 @@ DRAFTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "2020
 
 #: What is worth knowing about each keyword, in the order of the table.
 REMARKS = {
-    "type": "`1.0` is an integer from draft 6 on, and in draft 4, too",
+    "type": "`1.0` is an integer, in every dialect",
     "enum": "compared as JSON values: `1` is `1.0` and not `true`; siblings filter the list",
     "const": "as `enum`",
     "minimum": "decimals of any size, exactly",
@@ -54,7 +54,7 @@ REMARKS = {
     "additionalProperties": 'names are compared as decoded: `"\\u0061"` is `"a"`',
     "propertyNames": "",
     "required": "",
-    "minProperties": "names written twice do not count: no name is",
+    "minProperties": "",
     "maxProperties": "",
     "dependentRequired": "",
     "dependentSchemas": "",

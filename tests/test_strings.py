@@ -215,6 +215,37 @@ def test_empty_sets(store: Any) -> None:
     assert not StringSet(patterns=("^a", "b$")).is_empty(store)
 
 
+def test_what_takes_too_long_to_search_counts_as_not_empty() -> None:
+    store = Expressions()
+    assert not StringSet(patterns=("^/.+/$",), formats=("regex",)).is_empty(store)
+    far = ("^................$", "ab1", "b12", "bc1", "c12", "ca1", "a12", "[aA][12].*[zZ]")
+    assert not StringSet(None, 10, 90, far).is_empty(store)
+    hard = ("^([a-z][0-9])+$", "((c1d3g3).{4,8}){6,6}", "(t|8){10,10}$")
+    assert not StringSet(None, 100, None, hard).is_empty(store)
+
+
+def test_a_set_without_what_it_implies_is_none(store: Any) -> None:
+    hard = ("^([a-z][0-9])+$", "((c1d3g3).{4,8}){6,6}", "(t|8){10,10}$")
+    whole = StringSet(None, 100, 200, hard)
+    for part in (
+        StringSet(patterns=hard[:1]),
+        StringSet(patterns=hard[1:]),
+        StringSet(min_length=99),
+        StringSet(max_length=200),
+        StringSet(),
+    ):
+        assert whole.intersect(StringSet(without=(part,)), store) is None
+    for part in (
+        StringSet(patterns=("^a",)),
+        StringSet(patterns=hard[:1], min_length=101),
+        StringSet(max_length=199),
+        StringSet(formats=("date",)),
+        StringSet(values=("a",)),
+        StringSet(without=(StringSet(values=("a",)),)),
+    ):
+        assert whole.intersect(StringSet(without=(part,)), store) is not None
+
+
 def test_a_lone_surrogate_is_in_the_sets_that_it_fits(store: Any) -> None:
     assert StringSet(max_length=1).contains("\ud83d", store)
     assert not StringSet(patterns=("^[a-z]$",)).contains("\ud83d", store)

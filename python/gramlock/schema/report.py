@@ -176,9 +176,14 @@ class Report:
     """
 
     def __init__(
-        self, leaves: Sequence[Leaf], options: SchemaOptions, relaxed: Sequence[Place]
+        self,
+        leaves: Sequence[Leaf],
+        options: SchemaOptions,
+        relaxed: Sequence[Place],
+        annotations: Sequence[Path] = (),
     ) -> None:
         self._leaves, self._options, self._left_out = leaves, options, relaxed
+        self._annotations = annotations  # keywords that a dialect turns into annotations
 
     @cached_property
     def places(self) -> tuple[Entry, ...]:
@@ -191,6 +196,9 @@ class Report:
                 entry = self._entry(leaf, key, base, where, left_out)
                 if entry is not None:
                     found.append(entry)
+        for path in self._annotations:
+            pointer, where = place_of(path)
+            found.append(Entry(pointer, "annotation", "none of this dialect's keywords" + where))
         known = {entry.pointer for entry in found if entry.status == "relaxed"}
         for place in self._left_out:
             if (place.pointer or "") not in known:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gramlock.errors import UnsatisfiableError
+from gramlock.errors import LimitError, UnsatisfiableError
 from gramlock.schema.formats import FORMATS, format_expression
 from gramlock.schema.numbers import (
     NumberSet,
@@ -246,7 +246,23 @@ class StringSet:
         patterns = tuple(dict.fromkeys(self.patterns + other.patterns))
         formats = tuple(dict.fromkeys(self.formats + other.formats))
         without = tuple(dict.fromkeys(self.without + other.without))
-        return StringSet(None, low, high, patterns, formats, without)
+        both = StringSet(None, low, high, patterns, formats, without)
+        return None if any(both._implies(part) for part in without) else both
+
+    def _implies(self, other: StringSet) -> bool:
+        """Whether every condition of *other* is one of this set, so that its strings are there."""
+        if other.values is not None:
+            return False
+        longest = other.max_length is None or (
+            self.max_length is not None and self.max_length <= other.max_length
+        )
+        return (
+            longest
+            and self.min_length >= other.min_length
+            and set(self.patterns).issuperset(other.patterns)
+            and set(self.formats).issuperset(other.formats)
+            and set(self.without).issuperset(other.without)
+        )
 
     def contains(self, value: str, expressions: Expressions) -> bool:
         """Whether the decoded string *value* is a member."""
@@ -265,12 +281,15 @@ class StringSet:
         return expressions.matches(free, text)
 
     def is_empty(self, expressions: Expressions) -> bool:
-        """Whether no string is a member."""
+        """Whether no string is a member, as far as a search within the budget shows."""
         if self.values is not None:
             return not self.values
         if not (self.patterns or self.formats or self.without):
             return self.max_length is not None and self.min_length > self.max_length
-        return expressions.is_empty(self.expression(expressions))
+        try:  # one spelling of each string is enough, and much less to search
+            return expressions.is_empty(self.expression(expressions, True, "json-minimal"))
+        except LimitError:
+            return False
 
     def expression(
         self,
