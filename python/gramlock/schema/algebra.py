@@ -18,6 +18,7 @@ Who calls what: the reader (model.py) makes leaves; the emitter expands each rea
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -519,6 +520,20 @@ class Algebra:
                 known = not e.is_empty(e.intersect(parts))
             e.cache[key] = known
         return bool(known)
+
+    def names(
+        self, inside: tuple[StringSet, ...], outside: tuple[StringSet, ...], limit: int
+    ) -> list[str] | None:
+        """All strings in *inside* and none of *outside*; None if they are more than *limit*."""
+        e = self.expressions
+        key = ("names", inside, outside, limit)
+        if key not in e.cache:
+            parts = [s.expression(e, True, "json-minimal") for s in (*inside, StringSet())]
+            parts += [e.complement(s.expression(e, True, "json-minimal")) for s in outside]
+            texts = e.members(e.intersect(parts), limit)
+            e.cache[key] = None if texts is None else [json.loads(text) for text in texts]
+        found: list[str] | None = e.cache[key]
+        return found
 
     def inhabited(self, root: Node) -> bool:
         """Whether some finite value is in the set: the least fixpoint through required children."""

@@ -94,7 +94,7 @@ class Container:
 
     Attributes:
         classes: Those that may have members: declared names in order, names that only conditions
-            mention, cells.
+            mention, the names of cells that have few, cells.
         declared: How many of *classes* are declared names.
         named: How many of *classes* are names.
         formula: Over the indices of *classes*; see :meth:`.GrammarBuilder.container`. None for no
@@ -125,12 +125,18 @@ class Container:
                 self._index[name] = len(self.classes)
                 self.classes.append(MemberClass(name, None, node, required))
                 self.declared += name in objects.members
+        least = objects.low + len(objects.members)
+        cells = _cells(objects.regions, regions, algebra)
+        listed = [sets.few_names(cell, names, algebra, least) for cell in cells]
+        for cell, few in zip(cells, listed, strict=True):
+            for name in few or ():
+                self.names.append(name)
+                self._index[name] = len(self.classes)
+                self.classes.append(MemberClass(name, None, cell.node, None))
         self.named = len(self.classes)
-        listed = (StringSet(values=tuple(names)),)
-        for region in _cells(objects.regions, regions, algebra):
-            within = region.inside or (() if not region.outside else (StringSet(),))
-            if algebra.has_name(within, region.outside + listed):
-                self.classes.append(MemberClass(None, region, region.node, None))
+        for cell, few in zip(cells, listed, strict=True):
+            if few is None:
+                self.classes.append(MemberClass(None, cell, cell.node, None))
         self._formulas: dict[int, Formula] = {}
         self._possible: set[tuple[int, Node]] = set()
         self.formula: Formula = self._resolve(_join("and", list(self._demands(objects))))

@@ -6,13 +6,12 @@ no formula. For those that have, :mod:`.conditions` works out the classes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ..errors import LimitError
 from .conditions import LOOK, Container, CrowdedError
-from .objects import OBJECTS, ObjectSet, Region, settled, with_clause
+from .objects import OBJECTS, ObjectSet, Region, few_names, is_endless, settled, with_clause
 
 if TYPE_CHECKING:
     from .._formula import MemberClass as GrammarClass
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["object_node", "object_nodes"]
 
 MAX_CONTAINERS = 256  # into which one set of objects is divided
-
-_PREFIX = re.compile(r"\^[A-Za-z0-9_-]+")
 
 
 def object_nodes(emitter: Emitter, alternatives: tuple[ObjectSet, ...], depth: int) -> list[int]:
@@ -62,19 +59,27 @@ def object_node(emitter: Emitter, objects: ObjectSet, depth: int) -> int:
         elif required is not None:
             emitter.algebra.report_forbidden(name, required, node)
             return builder.FAIL
+    ordered = 0 if emitter.order == "any" else len(named)
     free: list[GrammarClass] = []
+    endless = True
     for region in objects.regions:
         value = emitter.value(region.node, inside)
-        if value != builder.FAIL:
+        if value == builder.FAIL:
+            continue
+        names = few_names(region, objects.members, emitter.algebra)
+        if names is not None:
+            named += [(emitter.key(name), False, [(value, 0)]) for name in names]
+        else:
+            endless = endless and is_endless(region)
             free.append((_free_key(emitter, region, objects.members), False, [(value, 0)]))
     return builder.container(
         "object",
         emitter.layout(depth),
         named,
         free,
-        0 if emitter.order == "any" else len(named),
+        ordered,
         unique=bool(free),
-        endless=bool(free) and all(map(_is_endless, objects.regions)),
+        endless=bool(free) and endless,
         bare=emitter.bare,
     )
 
@@ -148,7 +153,7 @@ def _container(emitter: Emitter, container: Container, depth: int) -> int:
             assert one.region is not None
             names = dict.fromkeys(container.names)
             free.append((_free_key(emitter, one.region, names), False, choices))
-    endless = bool(free) and all(_is_endless(one.region) for one in container.classes if one.region)
+    endless = bool(free) and all(is_endless(one.region) for one in container.classes if one.region)
     return builder.container(
         "object",
         emitter.layout(depth),
@@ -172,17 +177,3 @@ def _free_key(emitter: Emitter, region: Region, names: Collection[str]) -> int:
         parts.append(emitter.free_key(names))
     parts += [e.complement(emitter.strings(s)) for s in region.outside]
     return e.intersect(parts)
-
-
-def _is_endless(region: Region) -> bool:
-    """Whether each unfinished key of a region goes on in endlessly many ways, as far as is clear.
-
-    That is so where all conditions are about the first characters.
-    """
-    return all(
-        len(s.patterns) == 1
-        and not (s.formats or s.without or s.min_length)
-        and s.max_length is None
-        and _PREFIX.fullmatch(s.patterns[0])
-        for s in (*region.inside, *region.outside)
-    )

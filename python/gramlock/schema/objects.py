@@ -19,7 +19,8 @@ right side declares. Names that only clauses mention have no order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LimitError
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
 __all__ = ["Clause", "ObjectSet", "Region", "Some", "with_clause"]
 
 MAX_REGIONS = 256
+FEW_NAMES, MAX_NAMES = 32, 4096  # of a region, up to which they are listed
 MAX_PRODUCT = 16  # alternatives up to which unions are multiplied out to keep each one's order
 MAX_COPIES = 64  # alternatives up to which each gets what is certain beside them
+
+_PREFIX = re.compile(r"\^[A-Za-z0-9_-]+")
 
 Members = dict[str, tuple["Node", "Node | None"]]
 
@@ -218,6 +222,34 @@ def _minus(cell: Region, region: Region | Some, algebra: Algebra) -> Iterator[Re
             if algebra.has_name((*within, names), without):
                 yield Region((*within, names), without, cell.node)
             without = (*without, names)
+
+
+def is_endless(region: Region) -> bool:
+    """Whether each unfinished name of a region goes on in endlessly many ways, as far as is clear.
+
+    That is so where all conditions are about the first characters.
+    """
+    return all(
+        len(s.patterns) == 1
+        and not (s.formats or s.without or s.min_length)
+        and s.max_length is None
+        and _PREFIX.fullmatch(s.patterns[0])
+        for s in (*region.inside, *region.outside)
+    )
+
+
+def few_names(
+    region: Region, declared: Collection[str], algebra: Algebra, least: int = 0
+) -> list[str] | None:
+    """All names of a region but *declared* ones, or None if there are more than some.
+
+    With more than *least* names, and no list of them, no object of *least* members runs out.
+    """
+    if is_endless(region):
+        return None
+    limit = min(max(FEW_NAMES, least), MAX_NAMES)
+    names = algebra.names(region.inside, region.outside, limit + len(declared))
+    return None if names is None else [name for name in names if name not in declared]
 
 
 def _bounded(regions: list[Region]) -> tuple[Region, ...]:
