@@ -14,6 +14,8 @@ struct attempt {
     size_t count;
     const glk_tokens *tokens; /* out: a mask */
     uint32_t *mask;           /* out: a mask by walk */
+    uint32_t live;            /* out: how many bytes may come next; 2 for more */
+    uint8_t first;            /* out: the first of them */
 };
 
 /* ------------------------------------------------------------------ life */
@@ -127,9 +129,8 @@ static glk_status run_walk(glk_matcher *self, attempt *job, glk_error *err) {
     return glk_mask_walk(self->epoch, job->config, &job->steps, job->mask, err);
 }
 
-static glk_status run_moves(glk_matcher *self, attempt *job, glk_error *err) {
-    const glk_moves *moves;
-    return glk_moves_row(self->epoch, job->config, &job->steps, &moves, err);
+static glk_status run_count(glk_matcher *self, attempt *job, glk_error *err) {
+    return glk_moves_count(self->epoch, job->config, &job->steps, &job->live, &job->first, err);
 }
 
 /* The text of a token as the trie has it: none for end ids and for unreachable bytes. */
@@ -386,15 +387,12 @@ glk_status glk_matcher_can_end(glk_matcher *self, bool *out, glk_error *err) {
     return GLK_OK;
 }
 
-/* The live bytes of the current configuration. */
-static glk_status live_bytes(glk_matcher *self, glk_bytes *out, glk_error *err) {
-    const glk_moves *moves = glk_config_moves(self->epoch, current(self));
-    if (moves == NULL) {
-        attempt job = {.run = run_moves};
-        GLK_TRY(run(self, &job, err));
-        moves = glk_config_moves(self->epoch, current(self));
-    }
-    *out = moves->live;
+/* How many bytes may come next (2 for more), and the first of them. */
+static glk_status count_live(glk_matcher *self, uint32_t *count, uint8_t *first, glk_error *err) {
+    attempt job = {.run = run_count};
+    GLK_TRY(run(self, &job, err));
+    *count = job.live;
+    *first = job.first;
     return GLK_OK;
 }
 
@@ -404,27 +402,25 @@ glk_status glk_matcher_is_terminated(glk_matcher *self, bool *out, glk_error *er
         *out = self->ended;
         return GLK_OK;
     }
-    glk_bytes live;
-    GLK_TRY(live_bytes(self, &live, err));
-    *out = glk_bytes_empty(&live) && !wants_tokens(self->epoch, current(self));
+    uint32_t count;
+    uint8_t first;
+    GLK_TRY(count_live(self, &count, &first, err));
+    *out = count == 0 && !wants_tokens(self->epoch, current(self));
     return GLK_OK;
 }
 
 /* The one byte that must come next, or -1. */
 static glk_status forced_byte(glk_matcher *self, int *out, glk_error *err) {
-    glk_bytes live;
+    uint32_t count;
+    uint8_t first;
     *out = -1;
     if (glk_config_at(self->epoch, current(self))->can_end ||
         wants_tokens(self->epoch, current(self))) {
         return GLK_OK;
     }
-    GLK_TRY(live_bytes(self, &live, err));
-    if (glk_bytes_count(&live) == 1) {
-        int word = 0;
-        while (live.word[word] == 0) {
-            word++;
-        }
-        *out = word * 64 + __builtin_ctzll(live.word[word]);
+    GLK_TRY(count_live(self, &count, &first, err));
+    if (count == 1) {
+        *out = first;
     }
     return GLK_OK;
 }

@@ -76,6 +76,27 @@ glk_status glk_moves_step(glk_epoch *self, uint32_t config, uint8_t byte, uint64
     return GLK_OK;
 }
 
+glk_status glk_moves_count(glk_epoch *self, uint32_t config, uint64_t *steps, uint32_t *count,
+                           uint8_t *first, glk_error *err) {
+    const glk_moves *moves;
+    GLK_TRY(glk_moves_row(self, config, steps, &moves, err));
+    *count = 0;
+    for (uint32_t byte = 0; byte < 256 && *count < 2; byte++) {
+        uint32_t next = config;
+        if (!glk_bytes_has(&moves->live, (uint8_t)byte)) {
+            continue;
+        }
+        if (self->code->marked) {
+            GLK_TRY(glk_moves_step(self, config, (uint8_t)byte, steps, &next, err));
+        }
+        if (next != GLK_NONE) {
+            *first = *count == 0 ? (uint8_t)byte : *first;
+            ++*count;
+        }
+    }
+    return GLK_OK;
+}
+
 glk_status glk_moves_closure(glk_epoch *self, uint32_t cont, uint32_t labels, uint32_t text,
                              uint64_t *steps, uint32_t *out, glk_error *err) {
     uint32_t raw;

@@ -11,6 +11,10 @@ glk_status glk_moves_start(glk_epoch *self, uint64_t *steps, glk_error *err);
 /* A configuration's row, built if need be. */
 glk_status glk_moves_row(glk_epoch *self, uint32_t config, uint64_t *steps, const glk_moves **out,
                          glk_error *err);
+/* How many bytes may come next, 0, 1 or 2 for more, and the first of them.  (A row's `live` may have
+ * more of them where values must differ.) */
+glk_status glk_moves_count(glk_epoch *self, uint32_t config, uint64_t *steps, uint32_t *count,
+                           uint8_t *first, glk_error *err);
 /* The configuration after a byte; GLK_NONE, or GLK_MAYBE after a bare one. */
 glk_status glk_moves_step(glk_epoch *self, uint32_t config, uint8_t byte, uint64_t *steps,
                           uint32_t *out, glk_error *err);
