@@ -324,7 +324,7 @@ static glk_status enter(search *self, const branch *taken) {
 static glk_status run(search *self, bool *out) {
     *out = false;
     while (self->stack.count > 0) {
-        branch next;
+        branch next = {0};
         if (*top(self).kind == FRESH) {
             GLK_TRY(visit(self, out));
             if (*out) {

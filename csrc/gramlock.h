@@ -117,9 +117,9 @@ enum { GLK_NODE_FAIL = 0, GLK_NODE_EMPTY = 1 };
  * further keys, with any number of members; an array has at most one, for all further items).
  *
  * A class has choices.  A member is written as any one of its class's choices: the value, and the
- * literals that this value is known to satisfy, bit j for the class's j-th condition (j < 31).  Of
- * two choices of a class, one whose literals are among the other's must allow every value that the
- * other one allows; so equal literals mean equal choices.
+ * literals that this value is known to satisfy, bit j for the class's j-th condition (j < 31).  If a
+ * choice has some of the literals of another one of its class but not all, and none besides, it must
+ * allow every value that the other one allows.
  *
  * A formula restricts which members come.  It is given as words: the number of its nodes, then the
  * nodes, children before parents, the root last; children are given by their place:
