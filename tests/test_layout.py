@@ -261,3 +261,42 @@ def test_masks_of_fixed_texts_allow_what_comes_next_only() -> None:
     matcher.fill_next_token_bitmask(bitmask, 0)
     allowed = [token for token in range(257) if bitmask[0, token // 32] >> token % 32 & 1]
     assert bytes(allowed) == b"\n]"
+
+
+PIECES = r"""
+{~ ~_ ~__" ",~ ":_ ":_[ ], [] {} "é é ü\ \n \" \u \u00 0061 \u0061 a/b \/ [" ",_" _, } }~ null :_null
+"""
+TOKENS = [bytes([b]) for b in range(256)]
+TOKENS += [text.replace("~", "\n").replace("_", " ").encode() for text in PIECES.split()]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"escapes": "minimal"},
+        {"escapes": "any", "whitespace": "compact"},
+        {"escapes": "minimal", "indent": 1},
+        {"separators": (", ", ": ")},
+        {"indent": 0},
+    ],
+    ids=str,
+)
+def test_masks_are_what_can_be_accepted(options: dict[str, Any]) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"é": {"enum": ["a/b", "ü\n"]}, "t": {"type": "array", "items": TREE}},
+        "additionalProperties": {"type": "string", "maxLength": 4},
+    }
+    vocabulary = gramlock.Vocabulary.from_tokens(TOKENS)
+    program = vocabulary.compile(schema, **options)
+    bitmask = gramlock.allocate_token_bitmask(1, vocabulary.size)
+    rng = random.Random(3)
+    for _ in range(6):
+        matcher = program.matcher()
+        for _ in range(40):
+            matcher.fill_next_token_bitmask(bitmask, 0)
+            allowed = [t for t in range(len(TOKENS)) if bitmask[0, t // 32] >> t % 32 & 1]
+            assert allowed == [t for t in range(len(TOKENS)) if matcher.fork().accept_token(t)]
+            if not allowed:
+                break
+            assert matcher.accept_token(rng.choice([t for t in allowed if t >= 256] or allowed))

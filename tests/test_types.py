@@ -118,6 +118,8 @@ TYPES = [
     Annotated[decimal.Decimal, pydantic.Field(gt=decimal.Decimal("0.1"), lt=5)],
     Annotated[int, pydantic.Field(gt=3, multiple_of=5)],
     Annotated[list[int], pydantic.Field(min_length=2, max_length=3)],
+    set[int],
+    frozenset[Literal["a", "b"]],
 ]
 
 
@@ -138,6 +140,7 @@ ACCEPTED: list[tuple[Any, list[Any], list[Any]]] = [
     (Animal, [{"kind": "cat", "lives": 3}], [{"kind": "dog", "lives": 3}, {"kind": "cow"}]),
     (Page[int], [{"items": [1], "next": {"items": []}}], [{"items": ["a"]}, {"following": None}]),
     (Numbers, [[], [1, 2]], [{}, ["a"]]),
+    (set[Literal[1, 2]], [[], [2, 1]], [[1, 1], [3]]),
     (book, [{"room": 1}, {"room": 1, "guests": ["a"], "when": "2024-02-29"}], [{}, [1], {"a": 1}]),
     (with_rest, [{"a": [], "b": True}], [{"a": 1, "b": 2}, {"b": True}]),
     (functools.partial(book, 7), [{}, {"guests": []}], [{"room": 1, "guests": [2]}]),
