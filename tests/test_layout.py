@@ -264,7 +264,8 @@ def test_masks_of_fixed_texts_allow_what_comes_next_only() -> None:
 
 
 PIECES = r"""
-{~ ~_ ~__" ",~ ":_ ":_[ ], [] {} "é é ü\ \n \" \u \u00 0061 \u0061 a/b \/ [" ",_" _, } }~ null :_null
+{~ ~_ ~__" ",~ ":_ ":_[ ], [] {} "é é ü\ \n \" \u \u00 0061 \u0061 a/b \/ [" ",_" _, } }~ null
+:_null
 """
 TOKENS = [bytes([b]) for b in range(256)]
 TOKENS += [text.replace("~", "\n").replace("_", " ").encode() for text in PIECES.split()]
