@@ -116,6 +116,7 @@ CASES: list[tuple[Any, dict[str, Any], str, str, str | None]] = [
     ({"format": "date"}, {"formats": "annotate"}, "/format", "annotation", None),
     ({"format": "zip"}, {}, "/format", "annotation", None),
     ({"format": "duration"}, {}, "/format", "narrowed", None),
+    ({"format": "email"}, {}, "/format", "enforced", None),
     ({"format": "idn-hostname"}, {}, "/format", "relaxed", None),
 ]
 
