@@ -258,6 +258,14 @@ def test_keywords_of_a_vocabulary_that_is_absent_are_annotations() -> None:
     assert not made.accepts("{}")
 
 
+def test_the_report_lists_what_a_vocabulary_leaves_out() -> None:
+    schema = {"$schema": "http://x.test/meta", "properties": {"a": {"minimum": 5}}}
+    report = grammar(schema, registry=vocabularies("core", "applicator")).report
+    found = {entry.pointer: entry.status for entry in report.places}
+    assert found["/properties/a/minimum"] == "annotation"
+    assert found["/properties"] == "enforced"
+
+
 def test_unevaluated_keywords_are_a_vocabulary_of_2020() -> None:
     schema = {"$schema": "http://x.test/meta", "unevaluatedProperties": False}
     for draft, accepts in ((D2020, True), (D2019, False)):

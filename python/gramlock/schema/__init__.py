@@ -139,7 +139,8 @@ class _Attempt:
         if failed or (emitter.recursive and not algebra.inhabited(self.root)):
             nothing = Place("no value satisfies the schema", "")
             raise UnsatisfiableError(algebra.conflicts or nothing)
-        report = Report(self.reader.leaves, self.options, self.unsupported)
+        reader = self.reader
+        report = Report(reader.leaves, self.options, self.unsupported, reader.annotations)
         return emitter.builder.finish(self.node), report
 
 

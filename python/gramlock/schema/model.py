@@ -74,6 +74,7 @@ class Reader:
         one_of: Schemas with ``oneOf`` and its branches, read as a union; whoever uses the result
             checks that they exclude each other.
         derived: Sets that are worked out from other schemas.
+        annotations: Keywords that are no more than that in their dialect (``$vocabulary``).
         inexact: Schemas of which something was left out.
         edges: Pairs of a schema and one that it applies or refers to; None where nobody asks.
         later: Parts of the schema being read that come after all others, since they only choose
@@ -92,6 +93,7 @@ class Reader:
         self.later: list[tuple[str, Any]] = []
         self.last: list[tuple[str, Any]] = []
         self.derived: list[Node] = []
+        self.annotations: list[Path] = []
         self.inexact: set[Leaf] = set()
         self.edges: list[tuple[Leaf, Leaf]] | None = None if left_out is None else []
         self._left_out = left_out
@@ -132,6 +134,7 @@ class Reader:
             if leaf is None:
                 hidden = scope.dialect.annotations
                 if hidden:
+                    self.annotations += [(path, name) for name in schema if name in hidden]
                     schema = {name: v for name, v in schema.items() if name not in hidden}
                 leaf = self._known[key] = Leaf(schema, path, scope)
                 self._queue.append(leaf)
