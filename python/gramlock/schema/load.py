@@ -124,25 +124,23 @@ def survey(document: Any, limit: int, members: int) -> bool:
             if id(value) in seen:
                 continue
             seen.add(id(value))
+            inner = value
             if isinstance(value, dict):
                 if len(value) > members:
                     raise LimitError("schema_nodes", len(value), members)
-                if not found and depth and _names_itself(value):
+                if not (found or _NAMING.isdisjoint(value)) and depth and _names_itself(value):
                     found = True
-                below.extend(v for v in value.values() if isinstance(v, (dict, list)))
-            else:
-                below.extend(v for v in value if isinstance(v, (dict, list)))
+                inner = value.values()
+            below += [v for v in inner if isinstance(v, (dict, list))]
         level, depth = below, depth + 1
     return found
 
 
+_NAMING = frozenset(("$id", "id", "$anchor", "$dynamicAnchor"))
+
+
 def _names_itself(value: dict[str, Any]) -> bool:
-    return (
-        ("$id" in value and isinstance(value["$id"], str))
-        or ("id" in value and isinstance(value["id"], str))
-        or ("$anchor" in value and isinstance(value["$anchor"], str))
-        or ("$dynamicAnchor" in value and isinstance(value["$dynamicAnchor"], str))
-    )
+    return any(isinstance(value.get(key), str) for key in _NAMING)
 
 
 def follow(document: Any, root: Path, fragment: str) -> tuple[Any, Path]:

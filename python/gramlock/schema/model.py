@@ -48,14 +48,11 @@ _INSIDE = "left to a validator, since something in contains cannot be enforced"
 
 _DECLARING = frozenset("properties required patternProperties enum const".split())
 _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_TEXTUAL = ("minLength", "maxLength", "pattern", "format")
-_KEYED = (
-    "properties",
-    "required",
-    "additionalProperties",
-    "patternProperties",
-    "minProperties",
-    "maxProperties",
+_BOUNDED = frozenset(_NUMERIC)
+_TEXTUAL = frozenset("minLength maxLength pattern format".split())
+_LISTED = frozenset(arrays.KEYS)
+_KEYED = frozenset(
+    "properties required additionalProperties patternProperties minProperties maxProperties".split()
 )
 
 
@@ -351,7 +348,7 @@ class Reader:
 
     def _numbers(self, leaf: Leaf, found: Found, bits: int) -> tuple[NumberSet, ...]:
         whole = not bits & NUMBER_TYPE
-        if not any(key in found for key in _NUMERIC):
+        if _BOUNDED.isdisjoint(found):
             return (sets.INTEGERS,) if whole else (sets.NUMBERS,)
         low, high = found.get("minimum"), found.get("maximum")
         below, above = found.get("exclusiveMinimum"), found.get("exclusiveMaximum")
@@ -376,7 +373,7 @@ class Reader:
         return (numbers,)
 
     def _strings(self, leaf: Leaf, found: Found) -> tuple[StringSet, ...]:
-        if not any(key in found for key in _TEXTUAL):
+        if _TEXTUAL.isdisjoint(found):
             return (sets.STRINGS,)
         low, high = found.get("minLength", 0), found.get("maxLength")
         if high is not None and low > high:
@@ -389,12 +386,12 @@ class Reader:
         return (sets.STRINGS,) if strings == sets.STRINGS else (strings,)
 
     def _arrays(self, leaf: Leaf, found: Found) -> tuple[ArraySet, ...]:
-        if not any(key in found for key in arrays.KEYS):
+        if _LISTED.isdisjoint(found):
             return (sets.ARRAYS,)
         return arrays.from_keywords(leaf, found, self.algebra)
 
     def _objects(self, leaf: Leaf, found: Found) -> tuple[ObjectSet, ...]:
-        if not any(key in found for key in _KEYED):
+        if _KEYED.isdisjoint(found):
             return (sets.OBJECTS,)
         return objects.from_keywords(self, leaf, found)
 
