@@ -29,6 +29,10 @@ from .report import BAD, OK, emit, notes, out, reported
 
 __all__ = ["conformance"]
 
+Escapes = Annotated[
+    str, typer.Option(help="Spelling of strings and names: unlisted, minimal or any.")
+]
+
 _STYLES = {"enforced": "green", "refuses": "yellow", "over-rejects": "magenta"}
 _WRONG = frozenset(("over-rejects", "over-accepts", "crashes"))
 
@@ -63,6 +67,7 @@ def conformance(
     order: Order = FREE["order"],
     whitespace: Whitespace = FREE["whitespace"],
     numbers: Numbers = FREE["numbers"],
+    escapes: Escapes = FREE["escapes"],
     formats: Formats = FREE["formats"],
 ) -> int:
     """Run engines over a conformance corpus of JSON Schema and count, keyword by keyword.
@@ -72,7 +77,7 @@ def conformance(
     """
     engines = [find_engine(name) for name in dict.fromkeys(engine or ["gramlock"])]
     chosen = read_corpus(corpus).select(keyword or [])
-    options = {"order": order, "whitespace": whitespace, "numbers": numbers, "formats": formats}
+    options = dict(zip(FREE, (order, whitespace, numbers, escapes, formats), strict=True))
     _check(options)
     runs = []
     with _watched(chosen.size * len(engines)) as (describe, advance):

@@ -26,7 +26,13 @@ Accepts = Callable[[bytes], bool]
 Compile = Callable[[Case], Accepts]
 
 #: Gramlock's options under which a schema's language is exactly its valid texts.
-FREE = {"order": "any", "whitespace": "flexible", "numbers": "any", "formats": "assert"}
+FREE = {
+    "order": "any",
+    "whitespace": "flexible",
+    "numbers": "any",
+    "escapes": "any",
+    "formats": "assert",
+}
 
 _END = 256
 
