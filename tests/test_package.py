@@ -12,7 +12,7 @@ import gramlock
 
 PROBE = "import sys, gramlock; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
 HEAVY = {"gguf", "jsonschema", "mcp", "rich", "sentencepiece", "tiktoken", "tokenizers", "torch"}
-HEAVY |= {"jsonschema_specifications", "numpy", "referencing", "transformers", "typer"}
+HEAVY |= {"jsonschema_specifications", "numpy", "pydantic", "referencing", "transformers", "typer"}
 
 
 def test_importing_loads_nothing_heavy() -> None:
