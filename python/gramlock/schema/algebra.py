@@ -483,7 +483,13 @@ class Algebra:
 
     def _strings_apart(self, a: StringSet, b: StringSet) -> bool:
         both = a.intersect(b, self.expressions)
-        return both is None or both.is_empty(self.expressions)
+        return both is None or self._has_no_string(both)
+
+    def _has_no_string(self, strings: StringSet) -> bool:
+        """Whether certainly no string is in the set; a witness is much cheaper than the search."""
+        if strings.patterns and strings.contains(_candidate((strings,)), self.expressions):
+            return False
+        return strings.is_empty(self.expressions)
 
     def is_void(self, node: Node, depth: int = MAX_LOOK) -> bool:
         """Whether certainly no value is in the set; False may also mean "unknown"."""
@@ -497,7 +503,7 @@ class Algebra:
         """:meth:`is_void` of a normal form."""
         if shape.flags or shape.numbers:
             return False
-        if not all(part.is_empty(self.expressions) for part in shape.strings):
+        if not all(self._has_no_string(part) for part in shape.strings):
             return False
         for array in shape.arrays:
             if not any(self.is_void(need, depth - 1) for need in array.needed()):
@@ -512,7 +518,7 @@ class Algebra:
         key = ("has_name", inside, outside)
         known = e.cache.get(key)
         if known is None:
-            text = "".join(_literal(pattern) for s in inside for pattern in s.patterns)
+            text = _candidate(inside)
             known = all(s.contains(text, e) for s in inside)
             if not known or any(s.contains(text, e) for s in outside):  # no easy witness
                 parts = [s.expression(e, True) for s in inside]
@@ -592,10 +598,10 @@ def _needs(shape: Shape) -> list[list[Node]]:
     return found + [item.needed() for item in shape.objects]
 
 
-def _literal(pattern: str) -> str:
-    """The characters that a pattern starts with, as far as they are plain."""
-    found = _LITERAL.match(pattern)
-    return found[1] if found else ""
+def _candidate(strings: Iterable[StringSet]) -> str:
+    """A text that may well be in all of *strings*: what their patterns start with, joined."""
+    found = [_LITERAL.match(pattern) for one in strings for pattern in one.patterns]
+    return "".join(one[1] for one in found if one)
 
 
 def _only(leaf: Leaf) -> Node | None:

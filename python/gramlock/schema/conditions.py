@@ -28,6 +28,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LimitError
+from . import complement
 from . import objects as sets
 from .formats import FORMATS
 from .nodes import Node, Shape
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["Container", "CrowdedError", "MemberClass"]
 
 MAX_CHOICES = 256  # of one class
+MAX_PARTS = 64  # of a class's values, if conditions overlap; k that exclude each other make k + 1
+MAX_STEPPED = 16  # the same where multiples are asked for, whose automata multiply
 MAX_LITERALS = 31  # of one class; as many as the grammar's node has bits
 TOGETHER = 12  # parts of a class's values that surely have few enough literals, mostly
 LOOK = 3  # how deep values are looked into for whether there are any
@@ -395,9 +398,10 @@ def _parts(base: Node, conditions: list[Node], algebra: Algebra) -> list[Choice]
     """The values of *base*, divided by which of the *conditions* hold."""
     found: list[tuple[Shape, tuple[Node, ...], frozenset[Node]]]
     found = [(algebra.expand(base), (), frozenset())]
+    stepped = False
     for condition in conditions:
         inner = algebra.expand(condition)
-        outer = algebra.expand(algebra.negation(condition))
+        outer = complement.of_shape(inner, condition, algebra)
         further = []
         for shape, members, held in found:
             for part, node, more in (
@@ -408,8 +412,10 @@ def _parts(base: Node, conditions: list[Node], algebra: Algebra) -> list[Choice]
                 if not algebra.is_void_shape(both, LOOK):
                     further.append((both, (*members, node), more))
         found = further
-        if len(found) > MAX_CHOICES:
-            raise LimitError("schema_alternatives", len(found), MAX_CHOICES)
+        stepped = stepped or any(part.step or part.not_multiples for part in inner.numbers)
+        most = max(MAX_STEPPED if stepped else MAX_PARTS, 2 * len(conditions) + 2)
+        if len(found) > most:
+            raise LimitError("schema_alternatives", len(found), most)
     result = []
     for shape, members, held in found:
         node = algebra.conjunction((base, *members))

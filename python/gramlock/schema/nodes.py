@@ -7,6 +7,7 @@ have identity, so tables of nodes cost one pointer hash.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -139,14 +140,14 @@ class Conjunction(Node):
         self.members = members
 
 
-class Derived(Node):
+class Derived(Node, ABC):
     """A set that is worked out from others, once somebody looks into it."""
 
     __slots__ = ()
 
+    @abstractmethod
     def derive(self, algebra: Algebra) -> Shape:
         """The normal form; called once."""
-        raise NotImplementedError
 
 
 class Union(Derived):
