@@ -7,24 +7,26 @@ where a set is not plainly small, False where it is not plainly endless.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from .numbers import exact
+from .digits import decimal_digits
+from .numbers import Exact, exact
+from .strings import StringSet
 
 if TYPE_CHECKING:
     from .algebra import Algebra
     from .arrays import ArraySet
     from .nodes import Node
     from .objects import ObjectSet
-    from .strings import StringSet
 
 __all__ = ["MAX_VALUES", "has_at_least", "identity", "is_endless", "is_extensible", "values_of"]
 
 MAX_VALUES = 64
+MAX_TRIED = 24  # lengths, and first characters, by which strings are told apart
 MAX_LOOK = 6  # containers inside each other that are looked into
 
 
@@ -39,29 +41,75 @@ def identity(value: Any) -> Hashable:
     return "array", tuple(map(identity, value))
 
 
-def values_of(node: Node, algebra: Algebra) -> list[Any] | None:
-    """All values of *node*, if they are scalars and not many; None otherwise."""
+def values_of(node: Node, algebra: Algebra, look: int = MAX_LOOK) -> list[Any] | None:
+    """All values of *node*, if that plainly are not many; None otherwise."""
     from .algebra import FALSE, NULL, TRUE
 
-    if node.always:
+    if node.always or look == 0 or node.busy:
         return None
     shape = algebra.expand(node)
-    if shape.arrays or shape.objects:
+    if len(shape.strings) + len(shape.arrays) + len(shape.objects) > MAX_VALUES:
         return None
     flags = ((NULL, None), (TRUE, True), (FALSE, False))
-    found: list[Any] = [value for flag, value in flags if shape.flags & flag]
+    lists: list[list[Any] | None] = [[value for flag, value in flags if shape.flags & flag]]
     for numbers in shape.numbers:
-        some = numbers.listed(MAX_VALUES)
-        if some is None:
-            return None
-        found += some
+        found = numbers.listed(MAX_VALUES)
+        lists.append(None if found is None else [_decimal(number) for number in found])
     for strings in shape.strings:
-        if strings.values is None:
+        values = strings.values
+        lists.append(None if values is None else list(filter(_has_spelling, values)))
+    lists += [_arrays_of(array, algebra, look - 1) for array in shape.arrays]
+    lists += [_objects_of(item, algebra, look - 1) for item in shape.objects]
+    distinct: dict[Hashable, Any] = {}
+    for listed in lists:
+        if listed is None or len(listed) > 4 * MAX_VALUES:
             return None
-        found += filter(_has_spelling, strings.values)
-    if len(found) > 4 * MAX_VALUES:
+        distinct.update((identity(value), value) for value in listed)
+    return list(distinct.values()) if len(distinct) <= MAX_VALUES else None
+
+
+def _decimal(number: Exact) -> int | Decimal:
+    """A number as JSON readers give it."""
+    if isinstance(number, int):
+        return number
+    return Decimal(("-" if number < 0 else "") + ".".join(decimal_digits(abs(number))))
+
+
+def _arrays_of(array: ArraySet, algebra: Algebra, look: int) -> list[Any] | None:
+    """All arrays of a set whose length is fixed."""
+    if array.high is None or array.low < array.high:
+        return [] if array.is_void() else None
+    if array.counts or array.unique or array.high > MAX_VALUES:
         return None
-    return list({identity(value): value for value in found}.values())
+    found = _tuples([array.item(index) for index in range(array.high)], algebra, look)
+    return None if found is None else [list(items) for items in found]
+
+
+def _objects_of(item: ObjectSet, algebra: Algebra, look: int) -> list[Any] | None:
+    """All objects of a set whose names are fixed."""
+    members = item.members.items()
+    if item.conditional or item.regions or len(members) > MAX_VALUES:
+        return None
+    if any(required is None and not node.never for _, (node, required) in members):
+        return None
+    needed = {name: node for name, (node, required) in members if required is not None}
+    found = _tuples(list(needed.values()), algebra, look)
+    if found is None:
+        return None
+    return [dict(zip(needed, values, strict=True)) for values in found]
+
+
+def _tuples(nodes: list[Node], algebra: Algebra, look: int) -> list[tuple[Any, ...]] | None:
+    """The ways to take a value of each of *nodes*, if they are few."""
+    lists = []
+    count = 1
+    for node in nodes:
+        values = values_of(node, algebra, look)
+        count *= len(values or ())
+        if values is None or count > MAX_VALUES:
+            return None
+        lists.append(values)
+    return list(product(*lists))
 
 
 def is_endless(node: Node, algebra: Algebra, look: int = MAX_LOOK) -> bool:
@@ -88,20 +136,42 @@ def has_at_least(node: Node, count: int, algebra: Algebra) -> bool:
         return len(listed) >= count
     shape = algebra.expand(node)
     return any(numbers.has_at_least(count) for numbers in shape.numbers) or any(
-        sum(map(_has_spelling, strings.values or ())) >= count or _is_long(strings, count)
-        for strings in shape.strings
+        _has_strings(strings, count, algebra) for strings in shape.strings
     )
 
 
-def _is_long(strings: StringSet, count: int) -> bool:
-    """Whether the lengths alone leave *count* strings, of 256 characters or more in use."""
-    longest = strings.max_length
-    return (
-        longest is not None
-        and 0 < longest >= strings.min_length
-        and count <= 256
-        and _is_plain(replace(strings, max_length=None))
-    )
+def _has_strings(strings: StringSet, count: int, algebra: Algebra) -> bool:
+    """Whether *count* strings of the set differ in length, or in one of their first characters."""
+    if strings.values is not None:
+        return sum(map(_has_spelling, strings.values)) >= count
+    e = algebra.expressions
+    key = ("has_strings", strings, count)
+    known: bool | None = e.cache.get(key)
+    if known is None:
+        lengths = (StringSet(None, size, size) for size in range(MAX_TRIED))
+        known = _many_meet(strings, lengths, count, algebra) or any(
+            _many_meet(strings, _by_character(index), count, algebra) for index in range(MAX_TRIED)
+        )
+        e.cache[key] = known
+    return known
+
+
+def _by_character(index: int) -> Iterator[StringSet]:
+    """Sets of strings, one for each letter and digit that may be the character at *index*."""
+    for character in "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ":
+        yield StringSet(patterns=(f"^[^]{{{index}}}{character}",))
+
+
+def _many_meet(
+    strings: StringSet, parts: Iterable[StringSet], count: int, algebra: Algebra
+) -> bool:
+    """Whether at least *count* of *parts* have strings in common with *strings*."""
+    for part in parts:
+        both = strings.intersect(part, algebra.expressions)
+        count -= both is not None and not both.is_empty(algebra.expressions)
+        if count <= 0:
+            return True
+    return False
 
 
 def is_extensible(node: Node, algebra: Algebra) -> bool:

@@ -178,10 +178,11 @@ class _Conditional:
         tight = unique and self._is_tight(classes, has_rest)
         once: list[Any] = []
         if tight:
-            one_by_one = self._one_by_one(values, has_rest)
+            one_by_one = self._one_by_one(classes, has_rest)
             if one_by_one is not None:
                 classes, once = one_by_one
-                unique = tight = False
+                unique = any(values_of(c.node, self.algebra) is None for k in classes for c in k)
+                tight = False
         formula = self._formula(classes, has_rest)
         if formula is None or (self.high is not None and self.low > self.high):
             return builder.FAIL
@@ -313,24 +314,32 @@ class _Conditional:
         return len(listed) > MAX_MATCHED or _have_representatives(listed)
 
     def _is_tight(self, classes: list[_Class], has_rest: bool) -> bool:
-        """Whether items that are needed later may run out of values."""
-        counts, array = self.array.counts, self.array
-        if not counts:
-            places = (self._last_needed(k, classes, has_rest) for k in range(len(classes)))
-            needed = zip(classes, places, strict=True)
-            return not all(last == 0 or self._has(c[0].node, last + 1) for c, last in needed)
-        if len(counts) == len(classes) == 1 and has_rest and array.high is None:
-            each = counts[0]
-            hits = [choice for choice in classes[0] if choice.literals]
-            if each.high is None and array.low <= each.low and hits:
-                return not self._has(hits[0].node, each.low)  # whatever uses one up counts as well
-        wanted = sum(1 << hit for hit in self.hits if hit >= 0)
-        return any(
-            (choice.literals & wanted or self._last_needed(index, classes, has_rest) > 0)
-            and not is_endless(choice.node, self.algebra)
-            for index, choices in enumerate(classes)
-            for choice in choices
-        )
+        """Whether items that are needed later may run out of values.
+
+        An item in its place has at most as many before it as its index says. Of what is counted,
+        each value that is used up has counted, too, so enough are left as long as more items may
+        follow.
+        """
+        counts = self.array.counts
+        if not counts or (has_rest and self.array.high is None and self._are_free()):
+            for index, choices in enumerate(classes):
+                last = self._last_needed(index, classes, has_rest)
+                if last and not all(self._has(choice.node, last + 1) for choice in choices):
+                    return True
+            return not all(
+                hit < 0 or self._has_hits(classes[-1], hit, each.low + each.start)
+                for each, hit in zip(counts, self.hits, strict=True)
+            )
+        nodes = [choice.node for choices in classes for choice in choices]
+        return not all(is_endless(node, self.algebra) for node in nodes)
+
+    def _are_free(self) -> bool:
+        """Whether no count stands in the way of another."""
+        return len(self.hits) == 1 or all(miss < 0 for miss in self.misses)
+
+    def _has_hits(self, choices: _Class, hit: int, count: int) -> bool:
+        hits = (choice.node for choice in choices if choice.literals >> hit & 1)
+        return any(self._has(node, count) for node in hits)
 
     def _last_needed(self, index: int, classes: list[_Class], has_rest: bool) -> int:
         """The last place where an item of a class is needed: so many may come before it."""
@@ -342,33 +351,51 @@ class _Conditional:
         return has_at_least(node, count, self.algebra)
 
     def _one_by_one(
-        self, values: list[_Values], has_rest: bool
+        self, classes: list[_Class], has_rest: bool
     ) -> tuple[list[_Class], list[Any]] | None:
-        """Classes with a choice for each value, and formulas that each is taken once at most.
+        """Classes with a choice for each value of small sets, and formulas: each is taken once.
 
         So whether the array can be finished is a question about the formula, which sees to it
-        that no value is wasted. None where the values are too many.
+        that no such value is wasted; of the other values there are always enough. None where the
+        values are too many, or not known.
         """
-        known = _identities(values)
-        if known is None or len(known) + self.literals > MAX_LITERALS:
+        algebra = self.algebra
+        few: dict[object, Any] = {}
+        many: set[Node] = set()
+        for choice in (choice for choices in classes for choice in choices):
+            listed = values_of(choice.node, algebra)
+            if listed is not None:
+                few.update((identity(value), value) for value in listed)
+            elif is_endless(choice.node, algebra):
+                many.add(choice.node)
+            else:
+                return None
+        if len(few) + self.literals > MAX_LITERALS:
             return None
-        bits = {value: 1 << self.literals + place for place, value in enumerate(known)}
-        every = sum(bits.values())
-        classes: list[_Class] = []
-        holders: dict[object, list[int]] = {value: [] for value in known}
-        for index, each in enumerate(values):
-            choices = []
-            for value in each or ():
-                literals = every ^ bits[identity(value)] | self._known_literals(value, index)
-                choices.append(_Choice(self.algebra.constant(value, None), literals))
-                holders[identity(value)].append(index)
-            classes.append(self._written(choices))
-        once: list[Any] = []
-        for value, places in holders.items():
-            if len(places) > 1 or (has_rest and places == [len(classes) - 1]):
-                literal = bits[value].bit_length() - 1
-                once.append(("all_but", 1, [(place, literal) for place in places]))
-        return classes, once
+        constants = [algebra.constant_shape(value, None) for value in few.values()]
+        others = algebra.negation(Node(None, algebra.union(constants)))
+        every = (1 << len(few)) - 1 << self.literals
+        found: list[_Class] = []
+        holders: list[list[int]] = [[] for _ in few]
+        for index, choices in enumerate(classes):
+            written = [
+                _Choice(algebra.both(choice.node, others), choice.literals | every)
+                for choice in choices
+                if choice.node in many
+            ]
+            for place, value in enumerate(few.values()):
+                if any(algebra.contains(choice.node, value) for choice in choices):
+                    literals = every & ~(1 << self.literals + place)
+                    literals |= self._known_literals(value, index)
+                    written.append(_Choice(algebra.constant(value, None), literals))
+                    holders[place].append(index)
+            found.append(self._written(written))
+        once = [
+            ("all_but", 1, [(k, self.literals + place) for k in holding])
+            for place, holding in enumerate(holders)
+            if len(holding) > 1 or (has_rest and holding == [len(classes) - 1])
+        ]
+        return found, once
 
     def _known_literals(self, value: Any, index: int) -> int:
         """What holds of one value at *index*."""
