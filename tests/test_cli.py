@@ -131,13 +131,14 @@ def test_check_refuses(tmp_path: Path) -> None:
 
 def test_a_refusal_is_data_too(tmp_path: Path) -> None:
     path = tmp_path / "schema.json"
-    path.write_text('{"uniqueItems": true, "items": {"contains": {"const": 1}}}', "utf-8")
+    part = {"not": {"uniqueItems": True}}
+    path.write_text(json.dumps({"items": part, "properties": {"a": part}}), "utf-8")
     code, text, _ = run("check", path, "--json")
     record = json.loads(text)
     assert (code, record["error"]) == (3, "UnsupportedSchemaError")
     assert {place["pointer"] for place in record["places"]} == {
-        "/uniqueItems",
-        "/items/contains",
+        "/items/not",
+        "/properties/a/not",
     }
     code, text, _ = run("check", tmp_path / "none.json", "--json")
     assert (code, json.loads(text)["error"]) == (2, "GramlockError")
