@@ -22,7 +22,7 @@ from ..errors import (
     UnsatisfiableError,
     UnsupportedSchemaError,
 )
-from .algebra import Algebra, Node
+from .algebra import Algebra, Derived, Leaf, Node
 from .emit import Emitter
 from .load import SCHEMA_NODES, Loader, place_of
 from .model import Reader
@@ -175,12 +175,25 @@ def _separate_branches(reader: Reader, algebra: Algebra) -> None:
 
 
 def _overlaps(
-    leaf: Node, nodes: Sequence[Node], apart: set[tuple[int, int]], algebra: Algebra
+    leaf: Leaf, nodes: Sequence[Node], apart: set[tuple[int, int]], algebra: Algebra
 ) -> Iterator[tuple[int, int]]:
     """The pairs of branches that may hold at once, without those that are *apart* already."""
+    beside: Node | None = None
     for j, second in enumerate(nodes):
         for i in range(j):
             if (i, j) in apart or algebra.disjoint(nodes[i], second):
                 continue
-            if not algebra.is_void(algebra.conjunction((leaf, nodes[i], second))):
+            beside = beside or _beside(leaf, algebra)
+            if not algebra.is_void(algebra.conjunction((beside, nodes[i], second))):
                 yield i, j
+
+
+def _beside(leaf: Leaf, algebra: Algebra) -> Node:
+    """What *leaf* says without any choice; conditions would be worked out again for each pair."""
+    found: list[Node] = []
+    for kind, content in leaf.parts:
+        if kind == "own":
+            found.append(Node(leaf.path, content))
+        elif kind == "all" and not isinstance(content, Derived):
+            found.append(content)
+    return algebra.conjunction(found)
