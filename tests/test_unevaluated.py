@@ -14,8 +14,9 @@ import pytest
 
 import gramlock
 from gramlock._core import expressions
-from gramlock.schema import SchemaOptions, _separate_branches
+from gramlock.schema import SchemaOptions
 from gramlock.schema.algebra import Algebra
+from gramlock.schema.exclusive import separate
 from gramlock.schema.load import Loader
 from gramlock.schema.model import Reader
 
@@ -37,7 +38,7 @@ def sets(schema: Any) -> tuple[Algebra, Any]:
     reader = Reader(Loader(schema, options), options, algebra)
     root = reader.read(schema)
     assert not reader.invalid + reader.unsupported
-    _separate_branches(reader, algebra)
+    separate(reader, algebra)
     return algebra, root
 
 

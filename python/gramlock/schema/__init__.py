@@ -12,7 +12,7 @@ left out and listed in the report). Nothing is silent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import (
@@ -22,8 +22,9 @@ from ..errors import (
     UnsatisfiableError,
     UnsupportedSchemaError,
 )
-from .algebra import Algebra, Derived, Leaf, Node
+from .algebra import Algebra
 from .emit import Emitter
+from .exclusive import separate
 from .load import SCHEMA_NODES, Loader, place_of
 from .model import Reader
 from .options import SchemaOptions
@@ -112,7 +113,7 @@ class _Attempt:
         if dropped is not None:
             algebra.loose = Loose(reader, dropped)
             counts = list(reader.loose_counts(algebra.loose))
-        _separate_branches(reader, algebra)
+        separate(reader, algebra)
         self.emitter = Emitter(GrammarBuilder(store), algebra, options)
         self.node = self.emitter.root(self.root)
         if algebra.invalid:
@@ -147,53 +148,3 @@ class _Attempt:
 def _in_order(places: list[Place]) -> list[Place]:
     """Each place once."""
     return list(dict.fromkeys(places))
-
-
-def _separate_branches(reader: Reader, algebra: Algebra) -> None:
-    """``oneOf`` was read as a union: takes out of each branch what others hold as well.
-
-    Unions are too large, so pairs that exclude each other do so for good, unless complements were
-    taken of them: then the pairs that are left are looked at again, with the sets as they are now.
-    """
-    waiting = [(leaf, nodes, tuple(nodes), set[tuple[int, int]]()) for leaf, nodes in reader.one_of]
-    falling: bool | None = None
-    again = bool(waiting)
-    while again:
-        found = [list(_overlaps(leaf, read, apart, algebra)) for leaf, _, read, apart in waiting]
-        if falling is None:  # asked before the complements below are taken
-            falling = algebra.negates() or reader.counts
-        again = falling and any(found)
-        for (_, nodes, read, apart), pairs in zip(waiting, found, strict=True):
-            for i, j in pairs:
-                nodes[i] = algebra.conjunction((nodes[i], algebra.negation(read[j])))
-                nodes[j] = algebra.conjunction((nodes[j], algebra.negation(read[i])))
-            apart.update(pairs)
-        if any(found):
-            algebra.forget(reader.leaves)
-            for node in reader.derived:
-                node.shape = None
-
-
-def _overlaps(
-    leaf: Leaf, nodes: Sequence[Node], apart: set[tuple[int, int]], algebra: Algebra
-) -> Iterator[tuple[int, int]]:
-    """The pairs of branches that may hold at once, without those that are *apart* already."""
-    beside: Node | None = None
-    for j, second in enumerate(nodes):
-        for i in range(j):
-            if (i, j) in apart or algebra.disjoint(nodes[i], second):
-                continue
-            beside = beside or _beside(leaf, algebra)
-            if not algebra.is_void(algebra.conjunction((beside, nodes[i], second))):
-                yield i, j
-
-
-def _beside(leaf: Leaf, algebra: Algebra) -> Node:
-    """What *leaf* says without any choice; conditions would be worked out again for each pair."""
-    found: list[Node] = []
-    for kind, content in leaf.parts:
-        if kind == "own":
-            found.append(Node(leaf.path, content))
-        elif kind == "all" and not isinstance(content, Derived):
-            found.append(content)
-    return algebra.conjunction(found)
