@@ -1,14 +1,16 @@
 """Small random schemas and values, dense enough that each schema splits the values.
 
 Names, strings and numbers come from tiny pools, so that bounds, patterns and names collide often.
-Only keywords that the front end knows how to enforce are drawn; where a complement is no normal
-form the schema may still be refused.
+Every keyword of 2020-12 that says something about values is drawn, alone and inside every other.
 """
 
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import Any
+
+from validator import exact, is_huge
 
 NAMES = ["a", "b", "ab", "x1", ""]
 STRINGS = ["", "a", "b", "ab", "abc", "ba", "x1", 'q"', "é", "😀"]
@@ -114,6 +116,71 @@ def _combined(rng: random.Random, found: dict[str, Any], depth: int) -> None:
         )
 
 
+def _contained(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+    """Keywords that count or compare items."""
+    if depth > 0 and rng.random() < 0.6:
+        found["contains"] = schema(rng, depth)
+        _maybe(rng, found, "minContains", lambda: rng.randrange(3), 0.4)
+        _maybe(rng, found, "maxContains", lambda: rng.randrange(3), 0.3)
+    _maybe(rng, found, "uniqueItems", lambda: rng.random() < 0.8, 0.5)
+    _maybe(rng, found, "minItems", lambda: rng.randrange(3), 0.2)
+    _maybe(rng, found, "items", lambda: _few(rng), 0.4)
+
+
+def _few(rng: random.Random) -> Any:
+    """A schema of few values, so that different ones run out."""
+    kind = rng.randrange(3)
+    if kind == 0:
+        return {"type": "boolean"}
+    if kind == 1:
+        return {"enum": [rng.choice([0, 1, 1.0, True, "a", None, [1], [True]]) for _ in range(3)]}
+    return {"type": "integer", "minimum": 0, "maximum": rng.randrange(3)}
+
+
+def _unevaluated(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+    """What no sibling looks at, and siblings that look at something under a condition."""
+    if depth <= 0:
+        return
+    key = rng.choice(["unevaluatedProperties", "unevaluatedItems"])
+    inner = _objects if key == "unevaluatedProperties" else _arrays
+    found[key] = schema(rng, depth) if rng.random() < 0.4 else False
+
+    def branch() -> Any:
+        some: dict[str, Any] = {}
+        inner(rng, some, depth)
+        if rng.random() < 0.3:
+            _contained(rng, some, depth)
+        return some
+
+    for way in rng.sample(["anyOf", "allOf", "oneOf", "if", "dependentSchemas", "$ref"], 2):
+        if way == "if":
+            found["if"], found["then"] = branch(), branch()
+            _maybe(rng, found, "else", branch, 0.5)
+        elif way == "dependentSchemas":
+            found[way] = {rng.choice(NAMES): branch()}
+        elif way == "$ref":
+            found[way] = rng.choice(["#/$defs/p", "#/$defs/q"])
+        else:
+            found[way] = [branch() for _ in range(rng.randrange(1, 3))]
+
+
+def _counted(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+    """Numbers of members, and which names there may be."""
+    _maybe(rng, found, "minProperties", lambda: rng.randrange(4), 0.5)
+    _maybe(rng, found, "maxProperties", lambda: rng.randrange(4), 0.4)
+    names = [
+        {"enum": ["a", "b", "ab"]},
+        {"minLength": 1},
+        {"pattern": "^[ab]"},
+        {"not": {"const": "a"}},
+    ]
+    _maybe(rng, found, "propertyNames", lambda: rng.choice(names), 0.4)
+    if depth > 0:
+        patterns = rng.sample(PATTERNS, 2)
+        every = {pattern: schema(rng, depth) for pattern in patterns}
+        _maybe(rng, found, "patternProperties", lambda: every, 0.3)
+
+
 def _conditional(rng: random.Random, found: dict[str, Any], depth: int) -> None:
     if depth <= 0:
         return
@@ -137,4 +204,55 @@ def _dependent(rng: random.Random, found: dict[str, Any], depth: int) -> None:
     _maybe(rng, found, "maxProperties", lambda: rng.randrange(3), 0.2)
 
 
-PARTS = [_numbers, _strings, _arrays, _objects, _listed, _combined, _conditional, _dependent]
+def mutated(rng: random.Random, value: Any) -> Any:
+    """The value with one place changed, somewhere in it."""
+    if isinstance(value, list) and value and rng.random() < 0.7:
+        at = rng.randrange(len(value))
+        return [*value[:at], mutated(rng, value[at]), *value[at + 1 :]]
+    if isinstance(value, dict) and value and rng.random() < 0.7:
+        name = rng.choice(list(value))
+        return {**value, name: mutated(rng, value[name])}
+    return _changed(rng, value)
+
+
+def _changed(rng: random.Random, value: Any) -> Any:
+    kind = rng.randrange(4)
+    if kind == 0:
+        return _any_value(rng)
+    if isinstance(value, list):
+        at = rng.randrange(len(value) + 1)
+        other = rng.choice(value) if value and kind == 1 else _any_value(rng)
+        return [*value[:at], other, *value[at:]] if kind < 3 else value[:at] + value[at + 1 :]
+    if isinstance(value, dict):
+        names = list(value)
+        if kind == 1 or not names:
+            return {**value, rng.choice([*NAMES, "zz"]): _any_value(rng)}
+        rng.shuffle(names)
+        return {name: value[name] for name in names[kind - 2 :]}  # in another order; one fewer
+    if isinstance(value, bool) or value is None:
+        return rng.choice([True, False, None, 0, 1, "true"])
+    if isinstance(value, str):
+        at = rng.randrange(len(value) + 1)
+        return value[:at] + rng.choice(["a", "é", " ", "0"]) + value[at + (kind == 1) :]
+    if is_huge(value):
+        return 0
+    return exact(value) + rng.choice([1, -1, Decimal("0.5"), 10, 100])
+
+
+def _any_value(rng: random.Random) -> Any:
+    return value(rng, 1)
+
+
+PARTS = [
+    _numbers,
+    _strings,
+    _arrays,
+    _objects,
+    _listed,
+    _combined,
+    _conditional,
+    _dependent,
+    _contained,
+    _unevaluated,
+    _counted,
+]

@@ -1,6 +1,6 @@
 """The front end on data that lies beside a checkout: official test suite, cases, benchmark rows.
 
-Skipped where that data is absent. Quick runs take a seeded sample of the rows, long ones all of them.
+Skipped where that data is absent. Quick runs take a seeded sample of rows, long ones all of them.
 The rule is the same everywhere: an answer is right, or the schema was refused by name; and very few
 are refused. ``pytest -s`` shows the counts of each file and the reasons of refusals.
 """
@@ -34,7 +34,7 @@ DIALECTS = {
 }
 FREE = {"order": "any", "whitespace": "flexible", "numbers": "any"}
 GAPS = {  # optional files that are not answered rightly as a whole
-    "content.json": "contentEncoding and contentMediaType are annotations (2020-12 validation, 8.2)",
+    "content.json": "contentEncoding, contentMediaType are annotations (2020-12 validation, 8.2)",
     "format/ecmascript-regex.json": "back-references, by number or name, are refused in patterns",
     "format/hostname.json": "no label has hyphens third and fourth, so A-labels are never written",
     "format/idn-hostname.json": "as hostname, and the length of 253 counts the A-label form",
