@@ -155,6 +155,33 @@ def test_old_references_hide_their_siblings() -> None:
     assert found["/definitions/a/type"] == "enforced"
 
 
+def vocabularies(*names: str) -> dict[str, Any]:
+    """A registry with a metaschema that has these vocabularies only."""
+    base = "https://json-schema.org/draft/2020-12/vocab/"
+    meta = {
+        "$id": "http://x.test/meta",
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$vocabulary": {base + name: True for name in ("core", *names)},
+    }
+    return {"http://x.test/meta": meta}
+
+
+def test_keywords_without_their_vocabulary_are_annotations() -> None:
+    schema = {"$schema": "http://x.test/meta", "properties": {"a": {"minimum": 3}}}
+    found = statuses(schema, registry=vocabularies("applicator"))
+    assert found == {"/properties": "narrowed", "/properties/a/minimum": "annotation"}
+
+
+def test_a_dialect_may_want_formats_asserted() -> None:
+    schema = {"$schema": "http://x.test/meta", "format": "ipv4"}
+    for names, status in (
+        (["format-annotation"], "annotation"),
+        (["format-assertion"], "enforced"),
+    ):
+        registry = vocabularies(*names)
+        assert statuses(schema, registry=registry, formats="annotate") == {"/format": status}
+
+
 @pytest.mark.parametrize(
     "schema,places",
     [
