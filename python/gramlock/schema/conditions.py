@@ -23,7 +23,7 @@ Cost: linear in the conditions, times the classes for those that concern all nam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +142,7 @@ class Container:
                 self.classes.append(MemberClass(None, cell, cell.node, None))
         self._formulas: dict[int, Formula] = {}
         self._possible: set[tuple[int, Node]] = set()
+        self._plain: dict[int, tuple[Node, ...]] = {}
         self.formula: Formula = self._resolve(_join("and", list(self._demands(objects))))
 
     # -- the formula over nodes ---------------------------------------------------------------
@@ -262,8 +263,10 @@ class Container:
         algebra = self._algebra
         certain: dict[tuple[int, Node], int | bool] = {}
         for index, nodes in wanted.items():
-            plain = [node for node in nodes if _is_plain(algebra.expand(node))]
-            parts[index] = _parts(self.classes[index].node, plain, algebra)
+            plain = tuple(node for node in nodes if _is_plain(algebra.expand(node)))
+            if self._plain.get(index) != plain:
+                self._plain[index] = plain
+                parts[index] = _parts(self.classes[index].node, plain, algebra)
             for node in plain:
                 held = [node in asserted for _, asserted in parts[index]]
                 if all(held) or not any(held):
@@ -394,35 +397,73 @@ class Container:
         return _join("and", left) if left else None
 
 
-def _parts(base: Node, conditions: list[Node], algebra: Algebra) -> list[Choice]:
-    """The values of *base*, divided by which of the *conditions* hold."""
-    found: list[tuple[Shape, tuple[Node, ...], frozenset[Node]]]
-    found = [(algebra.expand(base), (), frozenset())]
+def _parts(base: Node, conditions: Sequence[Node], algebra: Algebra) -> list[Choice]:
+    """The values of *base*, divided by which of the *conditions* hold.
+
+    Cost: of values that are listed one look for each condition, which is what makes hundreds of
+    constants cheap; otherwise an intersection and a complement for each part and condition.
+    """
+    listed, other = _listed(algebra.expand(base))
+    found: dict[frozenset[Node], Shape] = {}
+    for value in listed:
+        met = frozenset(node for node in conditions if algebra.contains(node, value))
+        shape = algebra.constant_shape(value, base.path)
+        found[met] = algebra.union([found[met], shape]) if met in found else shape
+    for shape, met in _split_shapes(other, conditions, algebra):
+        found[met] = algebra.union([found[met], shape]) if met in found else shape
+    result = []
+    for met, shape in found.items():
+        sides = (node if node in met else algebra.negation(node) for node in conditions)
+        node = algebra.conjunction((base, *sides))
+        if node.shape is None:
+            node.shape = shape
+        result.append((node, met))
+    return result
+
+
+def _split_shapes(
+    whole: Shape, conditions: Sequence[Node], algebra: Algebra
+) -> list[tuple[Shape, frozenset[Node]]]:
+    if whole.is_void():
+        return []
+    found: list[tuple[Shape, frozenset[Node]]] = [(whole, frozenset())]
     stepped = False
     for condition in conditions:
         inner = algebra.expand(condition)
         outer = complement.of_shape(inner, condition, algebra)
         further = []
-        for shape, members, held in found:
-            for part, node, more in (
-                (inner, condition, held | {condition}),
-                (outer, algebra.negation(condition), held),
-            ):
+        for shape, met in found:
+            listed, other = _listed(shape)
+            if len(listed) == 1 and other.is_void():
+                holds = algebra.contains(condition, listed[0])
+                further.append((shape, met | {condition} if holds else met))
+                continue
+            for part, more in ((inner, met | {condition}), (outer, met)):
                 both = algebra.intersect(shape, part)
                 if not algebra.is_void_shape(both, LOOK):
-                    further.append((both, (*members, node), more))
+                    further.append((both, more))
         found = further
         stepped = stepped or any(part.step or part.not_multiples for part in inner.numbers)
         most = max(MAX_STEPPED if stepped else MAX_PARTS, 2 * len(conditions) + 2)
         if len(found) > most:
             raise LimitError("schema_alternatives", len(found), most)
-    result = []
-    for shape, members, held in found:
-        node = algebra.conjunction((base, *members))
-        if node.shape is None:
-            node.shape = shape
-        result.append((node, held))
-    return result
+    return found
+
+
+def _listed(shape: Shape) -> tuple[list[Any], Shape]:
+    """The numbers and strings that are listed one by one, and all other values."""
+    points = [n for n in shape.numbers if n.lower is not None and n.lower == n.upper]
+    values: list[Any] = [number.lower for number in points if not number.is_empty()]
+    for strings in shape.strings:
+        values += strings.values or ()
+    other = Shape(
+        shape.flags,
+        tuple(number for number in shape.numbers if number not in points),
+        tuple(strings for strings in shape.strings if strings.values is None),
+        shape.arrays,
+        shape.objects,
+    )
+    return values, other
 
 
 def _is_plain(shape: Shape) -> bool:
