@@ -79,16 +79,18 @@ def _arrays_of(array: ArraySet, algebra: Algebra, look: int) -> list[Any] | None
     """All arrays of a set whose length is fixed."""
     if array.high is None or array.low < array.high:
         return [] if array.is_void() else None
-    if array.counts or array.unique or array.high > MAX_VALUES:
+    if array.high > MAX_VALUES:
         return None
     found = _tuples([array.item(index) for index in range(array.high)], algebra, look)
-    return None if found is None else [list(items) for items in found]
+    if found is None:
+        return None
+    return [items for items in map(list, found) if array.contains(items, algebra)]
 
 
 def _objects_of(item: ObjectSet, algebra: Algebra, look: int) -> list[Any] | None:
     """All objects of a set whose names are fixed."""
     members = item.members.items()
-    if item.conditional or item.regions or len(members) > MAX_VALUES:
+    if item.regions or len(members) > MAX_VALUES:
         return None
     if any(required is None and not node.never for _, (node, required) in members):
         return None
@@ -96,7 +98,8 @@ def _objects_of(item: ObjectSet, algebra: Algebra, look: int) -> list[Any] | Non
     found = _tuples(list(needed.values()), algebra, look)
     if found is None:
         return None
-    return [dict(zip(needed, values, strict=True)) for values in found]
+    objects = [dict(zip(needed, values, strict=True)) for values in found]
+    return [value for value in objects if item.contains(value, algebra)]
 
 
 def _tuples(nodes: list[Node], algebra: Algebra, look: int) -> list[tuple[Any, ...]] | None:
@@ -228,7 +231,7 @@ def _has_spelling(value: str) -> bool:
 
 
 def _inhabited_array(array: ArraySet, algebra: Algebra, look: int) -> bool:
-    if array.counts or array.unique:
+    if array.counts or (array.unique and array.low > 1):
         return False
     return all(_is_inhabited(node, algebra, look) for node in array.needed())
 
@@ -236,6 +239,8 @@ def _inhabited_array(array: ArraySet, algebra: Algebra, look: int) -> bool:
 def _endless_array(array: ArraySet, algebra: Algebra, look: int) -> bool:
     if not _inhabited_array(array, algebra, look):
         return False
+    if array.unique:  # with a single item it says nothing
+        return array.high != 0 and is_endless(array.item(0), algebra, look)
     if any(is_endless(node, algebra, look) for node in array.needed()):
         return True
     items = (*array.prefix, array.rest)

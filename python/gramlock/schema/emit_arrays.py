@@ -20,7 +20,6 @@ from .cardinality import has_at_least, identity, is_endless, is_extensible, valu
 from .nodes import Node
 
 if TYPE_CHECKING:
-    from .._core import GrammarBuilder
     from .emit import Emitter
     from .layout import Gaps
 
@@ -59,7 +58,7 @@ def _independent(emitter: Emitter, array: ArraySet, depth: int) -> int:
     gaps = emitter.layout(depth)
     listing: _Listing | None = emitter.memo.get(gaps)
     if listing is None:
-        listing = emitter.memo[gaps] = _Listing(builder, gaps)
+        listing = emitter.memo[gaps] = _Listing(emitter, gaps)
     return listing.node(items[:high], rest, low, high)
 
 
@@ -72,7 +71,8 @@ class _Listing:
         [ open ( item gap ( , after_comma item gap )* )? ]
     """
 
-    def __init__(self, builder: GrammarBuilder, gaps: Gaps) -> None:
+    def __init__(self, emitter: Emitter, gaps: Gaps) -> None:
+        builder = emitter.builder
         e, terminal, sequence = builder.expressions, builder.terminal, builder.sequence
         comma, close = e.literal(b","), e.literal(b"]")
         self.builder = builder
@@ -86,9 +86,8 @@ class _Listing:
         self.open = sequence([terminal(e.literal(b"[")), terminal(gaps.open)])
         self.close = terminal(close)
         # The empty array has the gap of a free layout, and none in a layout of fixed texts.
-        self.empty = -1
-        if gaps.open != e.EPSILON and gaps.open != gaps.before_comma:
-            self.empty = terminal(e.literal(b"[]"))
+        fixed = emitter.bare and gaps.open != e.EPSILON
+        self.empty = terminal(e.literal(b"[]")) if fixed else -1
 
     def node(self, items: Sequence[int], rest: int, low: int, high: int | None) -> int:
         """*low* to *high* items, those of *items* first."""
@@ -202,6 +201,7 @@ class _Conditional:
             unique=unique,
             endless=unique and all(is_extensible(node, self.algebra) for node in nodes),
             tight=tight,
+            bare=self.emitter.bare,
         )
 
     # -- classes and choices ------------------------------------------------------------------
@@ -299,6 +299,10 @@ class _Conditional:
 
     def _differ(self, values: list[_Values], has_rest: bool) -> bool:
         """Whether the shortest arrays may have different items; shortens the longest ones."""
+        for each in self.array.counts:
+            counted = values_of(each.node, self.algebra)
+            if counted is not None and len(counted) < each.low:
+                return False
         known = _identities(values)
         if known is not None:
             self.high = _least(self.high, len(known))
