@@ -341,6 +341,31 @@ def test_k_branches_are_k_clauses(kind: str) -> None:
         assert len(found.clauses) == count
 
 
+def ladder(length: int, step: Any) -> dict[str, Any]:
+    """Schemas that refer to each other, from one to the next by *step*."""
+    steps = {f"d{i}": step(f"#/$defs/d{i + 1}") for i in range(length)}
+    last = {f"d{length}": {"properties": {"a": True}}}
+    return {"$ref": "#/$defs/d0", "unevaluatedProperties": False, "$defs": {**steps, **last}}
+
+
+def test_many_ways_to_one_schema() -> None:
+    twice = ladder(60, lambda ref: {"allOf": [{"$ref": ref}, {"title": "again", "$ref": ref}]})
+    made = grammar(twice)
+    assert made.accepts('{"a":1}')
+    assert not made.accepts('{"b":1}')
+    either = ladder(60, lambda ref: {"anyOf": [{"$ref": ref}, {"title": "again", "$ref": ref}]})
+    with pytest.raises(gramlock.LimitError) as caught:
+        grammar(either)
+    assert caught.value.budget == "schema_alternatives"
+
+
+def test_references_in_place_of_each_other_are_counted() -> None:
+    assert grammar(ladder(300, lambda ref: {"$ref": ref})).accepts('{"a":1}')
+    with pytest.raises(gramlock.LimitError) as caught:
+        grammar(ladder(2000, lambda ref: {"$ref": ref}))
+    assert caught.value.budget == "schema_in_place"
+
+
 def test_one_of_beside_a_complement_of_one_of() -> None:
     """The inner set has to be known before the outer branches are told apart."""
     with pytest.raises(gramlock.UnsatisfiableError):

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Unevaluated", "items", "properties"]
 
 MAX_FINDERS = 6  # conditions with ``contains``: each may hold or not, whatever the others do
+MAX_IN_PLACE = 400  # schemas that apply in place of each other
+MAX_VISITS = 10_000  # ways on which schemas are reached in place
 
 #: Nodes all of which hold; none where a claim is unconditional.
 Conditions = tuple[Node, ...]
@@ -45,16 +47,14 @@ Conditions = tuple[Node, ...]
 class Names(NamedTuple):
     """Member names: those listed, those that match a pattern, or all."""
 
-    listed: frozenset[str]
+    listed: tuple[str, ...]
     patterns: tuple[StringSet, ...] = ()
     every: bool = False
 
-    def holds(self, name: str, algebra: Algebra) -> bool:
-        """Whether *name* is among them."""
-        return (
-            self.every
-            or name in self.listed
-            or any(names.contains(name, algebra.expressions) for names in self.patterns)
+    def matches(self, name: str, algebra: Algebra) -> bool:
+        """Whether *name* is among them, listed or not."""
+        return self.every or any(
+            names.contains(name, algebra.expressions) for names in self.patterns
         )
 
 
@@ -164,7 +164,7 @@ def _names(reader: Reader, leaf: Leaf, outer: bool) -> Names | None:
             patterns.append(reader.pattern_set(pattern))
         else:
             every = True  # noted by its keyword; what is left out may only enlarge the set
-    found = Names(frozenset(_keys(listed)), tuple(patterns), every)
+    found = Names(tuple(_keys(listed)), tuple(patterns), every)
     return found if found.listed or found.patterns or every else None
 
 
@@ -201,6 +201,10 @@ class _Walk:
         if not isinstance(node, Leaf) or node in above or (node, conditions) in self._seen:
             return  # a schema that includes itself is refused when it is looked into
         self._seen.add((node, conditions))
+        if len(self._seen) > MAX_VISITS:
+            raise LimitError("schema_alternatives", len(self._seen), MAX_VISITS)
+        if len(above) >= MAX_IN_PLACE:
+            raise LimitError("schema_in_place", len(above) + 1, MAX_IN_PLACE)
         hides = node.scope.dialect.ref_hides and "$ref" in node.schema
         what = None if hides else self._evaluates(self.reader, node, not above)
         if what is not None:
@@ -278,11 +282,15 @@ def _having(leaf: Leaf, name: str) -> Node:
 def _groups(node: Unevaluated, algebra: Algebra) -> list[tuple[list[Conditions], ObjectSet]]:
     """Conditions that claim the same names, each with the objects in which all of these names have
     values in the keyword's schema; without conditions where nothing claims them."""
-    names = dict.fromkeys(name for claim in node.claims for name in sorted(claim.what.listed))
+    names: dict[str, list[Conditions]] = {}
+    for claim in node.claims:
+        for name in claim.what.listed:
+            names.setdefault(name, []).append(claim.conditions)
+    matching = [claim for claim in node.claims if claim.what.every or claim.what.patterns]
     groups: dict[tuple[Conditions, ...], tuple[list[str], set[int]]] = {}
-    for name in names:
-        claimed = [c.conditions for c in node.claims if c.what.holds(name, algebra)]
-        held = _settled(claimed, node)
+    for name, listing in names.items():
+        claimed = [c.conditions for c in matching if c.what.matches(name, algebra)]
+        held = _settled(listing + claimed, node)
         if held is not None:
             groups.setdefault(held, ([], set()))[0].append(name)
     cells = _cells(node, algebra)
