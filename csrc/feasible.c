@@ -1,11 +1,11 @@
 /* feasible.c -- whether an object or array can still be finished; see glk_formula_feasible.
  *
  * A depth-first search over the members that may follow.  Their order does not matter to a formula,
- * so the search does not follow it: it takes an open AT_LEAST and tries each member that would hit it,
- * then to do without.  An array's positions come one after the other instead.  What has been tried
- * is barred from the branches beside it, bounds cut branches that cannot succeed, and free members
- * come in bulk, so that a count of a million is one step.  The problem is satisfiability; hence the
- * budget.
+ * so the search does not follow it: it takes an AT_LEAST whose failing would fail the formula and
+ * tries each member that would hit it, then to do without.  An array's positions come one after the
+ * other instead.  What has been tried is barred from the branches beside it, bounds cut branches that
+ * cannot succeed, and free members come in bulk, so that a count of a million is one step.  The
+ * problem is satisfiability; hence the budget.
  *
  * A frame of the stack: residual | barred choices | decided classes | position, goal, cursor. */
 #include "formula.h"
@@ -15,6 +15,7 @@ typedef struct search {
     glk_container container;
     uint32_t nodes, choice_words, class_words, frame_words;
     glk_vec stack; /* u32, frame by frame */
+    glk_vec ends;  /* u32: a word for each node; scratch */
     uint64_t *steps;
     glk_error *err;
 } search;
@@ -134,16 +135,39 @@ static glk_status take_required(search *self, const frame *f, uint32_t *pending,
     return GLK_OK;
 }
 
-static uint32_t open_atom(const search *self, const frame *f) {
-    glk_formula_node node;
+static void read_node(const search *self, uint32_t id, glk_formula_node *out) {
     const uint32_t *at = self->container.formula + 1;
-    for (uint32_t id = 0; id < self->nodes; id++) {
-        at = glk_formula_read(at, &node);
-        if (node.kind == GLK_F_AT_LEAST && f->residual[id] <= GLK_F_COUNT_MAX) {
+    for (uint32_t i = 0; i <= id; i++) {
+        at = glk_formula_read(at, out);
+    }
+}
+
+/* An open AT_LEAST without which the formula would fail if nothing followed, or GLK_NONE.  Only
+ * these are worth a branch: what holds at the end needs no member. */
+static uint32_t failing_atom(const search *self, const frame *f) {
+    uint32_t *ends = GLK_VEC_U32(&self->ends), id = self->nodes - 1;
+    glk_formula_node node;
+    if (self->nodes == 0) {
+        return GLK_NONE;
+    }
+    glk_formula_ends(&self->container, f->residual, ends);
+    for (;;) { /* a failing connective that is open has a child that fails and is open */
+        uint32_t next = GLK_NONE;
+        read_node(self, id, &node);
+        if (node.kind == GLK_F_AT_LEAST) {
             return id;
         }
+        for (uint32_t i = 0; i < node.count && next == GLK_NONE && node.kind >= GLK_F_AND; i++) {
+            uint32_t child = node.items[i];
+            if (ends[child] == GLK_F_FALSE && f->residual[child] < GLK_F_MOOT) {
+                next = child;
+            }
+        }
+        if (next == GLK_NONE) {
+            return GLK_NONE;
+        }
+        id = next;
     }
-    return GLK_NONE;
 }
 
 static void choose_goal(const search *self, const frame *f, uint32_t pending) {
@@ -162,7 +186,7 @@ static void choose_goal(const search *self, const frame *f, uint32_t pending) {
         *f->goal = pending;
         *f->cursor = 2 * glk_class_first(container, pending);
     } else {
-        *f->goal = open_atom(self, f);
+        *f->goal = failing_atom(self, f);
         *f->kind = *f->goal == GLK_NONE ? NOTHING : ATOM;
     }
 }
@@ -255,13 +279,6 @@ static bool suits(const search *self, const frame *f, const glk_formula_node *at
            glk_formula_hits(atom, out->k, glk_choice_literals(&self->container, out->choice));
 }
 
-static void read_atom(const search *self, uint32_t id, glk_formula_node *out) {
-    const uint32_t *at = self->container.formula + 1;
-    for (uint32_t i = 0; i <= id; i++) {
-        at = glk_formula_read(at, out);
-    }
-}
-
 /* The next branch of the top frame; false if there are no more. */
 static bool next_branch(const search *self, branch *out) {
     frame f = top(self);
@@ -274,7 +291,7 @@ static bool next_branch(const search *self, branch *out) {
     if (*f.kind == MEMBER) {
         end = 2 * (glk_class_first(container, *f.goal) + glk_class_count(container, *f.goal));
     } else {
-        read_atom(self, *f.goal, &node);
+        read_node(self, *f.goal, &node);
     }
     while (*f.cursor < end) {
         bool single = (*f.cursor & 1) != 0;
@@ -369,10 +386,15 @@ glk_status glk_formula_feasible(const glk_outlook *self, const uint32_t *residua
     job.class_words = (container->named + 31) / 32;
     job.frame_words = job.nodes + job.choice_words + job.class_words + 4;
     glk_vec_init(&job.stack, NULL, sizeof(uint32_t));
-    glk_status status = open_search(&job, residual);
+    glk_vec_init(&job.ends, NULL, sizeof(uint32_t));
+    glk_status status = glk_vec_reserve(&job.ends, job.nodes, err);
+    if (status == GLK_OK) {
+        status = open_search(&job, residual);
+    }
     if (status == GLK_OK) {
         status = run(&job, out);
     }
     glk_vec_free(&job.stack);
+    glk_vec_free(&job.ends);
     return status;
 }

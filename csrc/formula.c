@@ -148,6 +148,19 @@ glk_status glk_formula_step(const glk_container *self, uint32_t *residual, uint3
     return changed ? glk_formula_settle(self, residual, err) : GLK_OK;
 }
 
+void glk_formula_ends(const glk_container *self, const uint32_t *residual, uint32_t *ends) {
+    glk_formula_node node;
+    const uint32_t *at = self->formula + 1;
+    for (uint32_t id = 0; id < glk_formula_size(self); id++) {
+        at = glk_formula_read(at, &node);
+        ends[id] = residual[id];
+        if (node.kind < GLK_F_AND && residual[id] <= GLK_F_COUNT_MAX) {
+            ends[id] = node.kind == GLK_F_AT_LEAST ? GLK_F_FALSE : GLK_F_TRUE;
+        }
+    }
+    join_all(self, ends);
+}
+
 glk_status glk_formula_closes(const glk_container *self, const uint32_t *residual, bool *out,
                               glk_error *err) {
     uint32_t count = glk_formula_size(self);
@@ -157,16 +170,7 @@ glk_status glk_formula_closes(const glk_container *self, const uint32_t *residua
     }
     marks ends;
     GLK_TRY(open_marks(&ends, count, err));
-    glk_formula_node node;
-    const uint32_t *at = self->formula + 1;
-    for (uint32_t id = 0; id < count; id++) {
-        at = glk_formula_read(at, &node);
-        ends.words[id] = residual[id];
-        if (node.kind < GLK_F_AND && residual[id] <= GLK_F_COUNT_MAX) {
-            ends.words[id] = node.kind == GLK_F_AT_LEAST ? GLK_F_FALSE : GLK_F_TRUE;
-        }
-    }
-    join_all(self, ends.words);
+    glk_formula_ends(self, residual, ends.words);
     *out = ends.words[count - 1] == GLK_F_TRUE;
     close_marks(&ends);
     return GLK_OK;

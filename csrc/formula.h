@@ -121,6 +121,8 @@ glk_status glk_formula_start(const glk_container *self, uint32_t *residual, glk_
 /* ... after `times` members of a class that take this choice. */
 glk_status glk_formula_step(const glk_container *self, uint32_t *residual, uint32_t k,
                             uint32_t choice, uint32_t times, glk_error *err);
+/* What becomes of each node if no member follows: a word for each. */
+void glk_formula_ends(const glk_container *self, const uint32_t *residual, uint32_t *ends);
 /* Whether the formula holds if no member follows. */
 glk_status glk_formula_closes(const glk_container *self, const uint32_t *residual, bool *out,
                               glk_error *err);
