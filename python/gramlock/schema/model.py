@@ -110,6 +110,8 @@ class Reader:
     def read(self, schema: Any) -> Node:
         """The node of the document's root; afterwards every schema it reaches has been read."""
         root = self.node(schema, None, self.loader.root)
+        if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
+            self._note(self.invalid, (None, "$schema"), "$schema is a URI")
         queue, leaves = self._queue, self.leaves
         while queue:
             batch, self._queue = queue, []
@@ -401,7 +403,7 @@ def _hint(value: Any) -> str:
     if isinstance(value, str | bytes):
         return "; text is read by json.loads first"
     if hasattr(value, "model_json_schema"):
-        return "; a pydantic model gives one by model_json_schema()"
+        return "; Grammar.from_type takes a pydantic model"
     return ""
 
 
