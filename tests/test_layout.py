@@ -134,6 +134,11 @@ def test_a_schema_that_is_nested_deeper_is_refused() -> None:
     )
 
 
+def test_what_has_no_value_at_any_depth_is_unsatisfiable() -> None:
+    with pytest.raises(gramlock.UnsatisfiableError):
+        Grammar.from_json_schema({"type": "array", "items": {"$ref": "#"}, "minItems": 1}, indent=1)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -94,7 +94,7 @@ class Emitter:
             self._build(self._later.pop(), 0)
         if value == self.builder.FAIL:
             deepest = self._layout.deepest
-            if self._cut and deepest is not None:
+            if self._cut and deepest is not None and self.algebra.inhabited(node):
                 raise LimitError("indent_depth", deepest + 1, deepest)
             return value
         edge = self.builder.terminal(self._layout.edge)
