@@ -20,7 +20,10 @@ from gramlock.schema.emit_objects import _containers
 from gramlock.schema.exclusive import separate
 from gramlock.schema.load import Loader
 from gramlock.schema.model import Reader
+from gramlock.schema.nodes import ANYTHING
+from gramlock.schema.objects import Region, is_endless
 from gramlock.schema.options import SchemaOptions
+from gramlock.schema.strings import StringSet
 
 Schema = dict[str, Any]
 
@@ -188,6 +191,29 @@ def test_the_names_of_a_small_region_are_counted() -> None:
     assert made.sample(seed=1) in (b'{"b":null,"a":null}', b'{"a":null,"b":null}')
     with pytest.raises(gramlock.UnsatisfiableError):
         grammar({**schema, "minProperties": 3}).sample(seed=1)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "expected"),
+    [
+        (["^x-"], [], True),
+        (["a"], ["^x"], True),
+        (["^[a-z]+$"], [], True),
+        (["^.*$"], [], True),
+        (["(?:a)b"], [], True),
+        (["a$"], [], False),
+        (["(?=a)b"], [], False),
+        (["^[a]b]+$"], [], False),
+        (["^[a-z]+$"], ["^a"], False),
+        ([], ["."], False),
+        (["^a$", "b"], [], False),
+    ],
+)
+def test_regions_whose_names_never_run_out(
+    inside: list[str], outside: list[str], expected: bool
+) -> None:
+    sets = [tuple(StringSet(patterns=(text,)) for text in part) for part in (inside, outside)]
+    assert is_endless(Region(sets[0], sets[1], ANYTHING)) == expected
 
 
 def test_no_free_name_is_written_twice() -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LimitError
@@ -40,6 +41,8 @@ MAX_PRODUCT = 16  # alternatives up to which unions are multiplied out to keep e
 MAX_COPIES = 64  # alternatives up to which each gets what is certain beside them
 
 _PREFIX = re.compile(r"\^[A-Za-z0-9_-]+")
+_RUN = re.compile(r"\^(\[\^?([^\]\\^]|\\.)+\]|\.|\\[wd])[+*]\$")
+_AT_END = re.compile(r"\$|\\[bB]|\(\?(?!:)")  # what may look at the end, or what follows
 
 Members = dict[str, tuple["Node", "Node | None"]]
 
@@ -227,14 +230,34 @@ def _minus(cell: Region, region: Region | Some, algebra: Algebra) -> Iterator[Re
 def is_endless(region: Region) -> bool:
     """Whether each unfinished name of a region goes on in endlessly many ways, as far as is clear.
 
-    That is so where all conditions are about the first characters.
+    That is so where no condition looks at the end: whatever follows a name is another one, but for
+    a few beginnings that are left out. And where a name is any run of some characters.
     """
-    return all(
-        len(s.patterns) == 1
-        and not (s.formats or s.without or s.min_length)
-        and s.max_length is None
-        and _PREFIX.fullmatch(s.patterns[0])
-        for s in (*region.inside, *region.outside)
+    inside, outside = region.inside, region.outside
+    if all(map(_is_open, inside)) and all(map(_is_prefix, outside)):
+        return True
+    return not outside and len(inside) == 1 and _has_form(_RUN, inside[0])
+
+
+def _is_open(strings: StringSet) -> bool:
+    """Whether a text of the set may go on with anything."""
+    if strings.values is not None or strings.max_length is not None:
+        return False
+    if strings.formats or strings.without:
+        return False
+    return not any(map(_AT_END.search, strings.patterns))
+
+
+def _is_prefix(strings: StringSet) -> bool:
+    return not strings.min_length and _has_form(_PREFIX, strings)
+
+
+def _has_form(form: re.Pattern[str], strings: StringSet) -> bool:
+    """Whether one pattern of this form is all that is asked for, beside a least length."""
+    return (
+        _is_open(replace(strings, patterns=()))
+        and len(strings.patterns) == 1
+        and form.fullmatch(strings.patterns[0]) is not None
     )
 
 
