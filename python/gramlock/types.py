@@ -79,7 +79,7 @@ def _generator(closed: bool) -> Any:
     """The class that writes the schemas."""
     from pydantic.json_schema import GenerateJsonSchema
 
-    class Generator(GenerateJsonSchema):
+    class Generator(GenerateJsonSchema):  # type: ignore[misc]
         def decimal_schema(self, schema: Any) -> Any:
             """Numbers only: the other branch, strings, says nothing about the value."""
             written = super().decimal_schema(schema)
