@@ -217,6 +217,14 @@ def test_a_document_is_found_by_its_own_identifier() -> None:
     assert not made.accepts("null")
 
 
+def test_an_object_that_holds_itself_is_a_recursive_schema() -> None:
+    inner: dict[str, Any] = {"$id": "http://x.test/inner", "type": "array"}
+    inner["items"] = inner
+    made = grammar({"properties": {"a": inner, "b": {"$ref": "http://x.test/inner"}}})
+    assert made.accepts('{"a":[[],[[]]],"b":[]}')
+    assert not made.accepts('{"b":[1]}')
+
+
 # --------------------------------------------------------------------- metaschemas, vocabularies
 
 

@@ -382,7 +382,9 @@ class Loader:
         """The registry's URIs without empty fragments, and as they stand there."""
         if self._keys is None:
             self._keys = {
-                (uri[:-1] if uri.endswith("#") else uri): uri for uri in self.options.registry
+                (uri[:-1] if uri.endswith("#") else uri): uri
+                for uri in self.options.registry
+                if isinstance(uri, str)
             }
         return self._keys
 

@@ -128,10 +128,13 @@ def resources_in(
     root = Resource(contents, dialect, uri, path)
     yield root
     stack: list[tuple[Any, Path, Resource]] = [(contents, path, root)]
+    seen: set[tuple[int, int]] = set()  # an object may hold itself
     while stack:
         schema, here, resource = stack.pop()
-        if not isinstance(schema, dict):
+        key = (id(schema), id(resource.contents))
+        if not isinstance(schema, dict) or key in seen:
             continue
+        seen.add(key)
         own = resource.dialect
         if schema is not contents and "$schema" in schema:
             own = dialect_of(schema, own)
