@@ -110,9 +110,29 @@ static glk_status want_search(fixpoint *self, uint32_t id, glk_error *err) {
     return glk_vec_push_u32(&self->searches, id, err);
 }
 
+/* Whether every required member has a choice that holds: all that is asked without a formula. */
+static bool has_required(const fixpoint *self, const glk_container *container) {
+    for (uint32_t k = 0; k < container->named; k++) {
+        bool any = !glk_class_required(container, k);
+        uint32_t end = glk_class_first(container, k) + glk_class_count(container, k);
+        for (uint32_t i = glk_class_first(container, k); i < end && !any; i++) {
+            any = self->pending[glk_choice_value(container, i)] == 0;
+        }
+        if (!any) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static glk_status is_feasible(fixpoint *self, uint32_t id, bool *out, glk_error *err) {
     const glk_code *code = &self->work->code;
     glk_container container = glk_container_view(glk_code_list(code, glk_code_at(code, id)->b));
+    GLK_TRY(glk_work_spend(self->work, container.choice_count, err));
+    *out = has_required(self, &container);
+    if (!*out || container.formula_words == 0) {
+        return GLK_OK;
+    }
     glk_outlook outlook = {.container = &container, .usable = holds, .context = self->pending};
     GLK_TRY(glk_vec_reserve(&self->residual, glk_formula_size(&container), err));
     GLK_TRY(glk_formula_start(&container, GLK_VEC_U32(&self->residual), err));
