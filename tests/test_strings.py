@@ -224,6 +224,28 @@ def test_what_takes_too_long_to_search_counts_as_not_empty() -> None:
     assert not StringSet(None, 100, None, hard).is_empty(store)
 
 
+def test_complements_of_formats_leave_out_what_is_only_unwritten(store: Any) -> None:
+    host = StringSet(formats=("hostname",))
+    other = StringSet(without=(host,))
+    twice = StringSet(without=(StringSet(without=(host,), patterns=("o",)),))
+    for text, inside, outside in (
+        ("a.org", True, False),
+        ("xn--o", False, False),
+        ("_o", False, True),
+    ):
+        body = json.dumps(text).encode()
+        assert host.contains(text, store) == inside
+        assert other.contains(text, store) == outside
+        assert store.matches(host.expression(store), body) == inside
+        assert store.matches(other.expression(store), body) == outside
+        assert host.contains(text, store, wide=True) == (not outside)
+        assert store.matches(host.expression(store, wide=True), body) == (not outside)
+        assert twice.contains(text, store) == inside
+        assert store.matches(twice.expression(store), body) == inside
+    assert host.without_superset() is None
+    assert StringSet(formats=("date", "idn-hostname")).without_superset() == "idn-hostname"
+
+
 def test_a_set_without_what_it_implies_is_none(store: Any) -> None:
     hard = ("^([a-z][0-9])+$", "((c1d3g3).{4,8}){6,6}", "(t|8){10,10}$")
     whole = StringSet(None, 100, 200, hard)

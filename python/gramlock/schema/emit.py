@@ -134,9 +134,12 @@ class Emitter:
             key = self._names[name] = self._literal(name)
         return key
 
-    def strings(self, strings: StringSet) -> int:
-        """The members of a set with their quotes, in every spelling that the options allow."""
-        return strings.expression(self.expressions, True, self.encoding)
+    def strings(self, strings: StringSet, wide: bool = False) -> int:
+        """The members of a set with their quotes, in every spelling that the options allow.
+
+        A superset (*wide*) is for whoever takes the complement.
+        """
+        return strings.expression(self.expressions, True, self.encoding, wide)
 
     def free_key(self, names: Iterable[str]) -> int:
         """Any string with its quotes, in every such spelling, but these names."""

@@ -14,6 +14,7 @@ Tested by tests/test_formats.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -38,6 +39,8 @@ class Format:
         source: The document that defines it.
         pattern: ECMA-262 pattern of the whole text, if `build` is None.
         build: Makes the expression where a pattern would be too long.
+        wide: Pattern of a superset of what the document allows; None if the format is exact or no
+            superset is of use. Its complement stands for the complement of the format.
         unwritten: What the document allows and is never written, one line; None if nothing.
         unchecked: What the document forbids and is let through, one line; None if nothing.
     """
@@ -46,6 +49,7 @@ class Format:
     source: str
     pattern: str = ""
     build: Callable[[Expressions, Encoding], int] | None = None
+    wide: str | None = None
     unwritten: str | None = None
     unchecked: str | None = None
 
@@ -55,19 +59,31 @@ class Format:
         parts = [part for part in (self.unwritten, self.unchecked) if part is not None]
         return "; ".join(parts) or None
 
+    @property
+    def has_superset(self) -> bool:
+        """Whether there is a language that certainly has all texts of the format."""
+        return self.gap is None or self.wide is not None
 
-def format_expression(expressions: Expressions, name: str, encoding: Encoding) -> int | None:
+
+def format_expression(
+    expressions: Expressions, name: str, encoding: Encoding, wide: bool = False
+) -> int | None:
     """The texts of a format, without quotes; None for a name that is no known format.
+
+    With *wide* all texts that the document allows are among them, if the format has a superset.
 
     Cost: memoised in the store; the first use of a format parses its pattern (milliseconds).
     """
     form = FORMATS.get(name)
     if form is None:
         return None
-    key = ("format", name, encoding)
+    pattern = form.wide if wide else None
+    key = ("format", name, encoding, pattern)
     known: int | None = expressions.cache.get(key)
     if known is None:
-        if form.build is not None:
+        if pattern is not None:
+            known = parse(pattern).full(expressions, encoding)
+        elif form.build is not None:
             known = form.build(expressions, encoding)
         else:
             known = parse(form.pattern).full(expressions, encoding)
@@ -116,11 +132,13 @@ _TIME = _any_of(
     f"{_HOUR}:[0-5][0-9]:[0-5][0-9]{_FRACTION}{_OFFSET}",
     *(_leap_second(hour) for hour in range(24)),
 )
+_ANY_TIME = f"{_HOUR}:[0-5][0-9]:(?:[0-5][0-9]|60){_FRACTION}{_OFFSET}"
 _LEAP_SECONDS = "a leap second is only written with an offset of whole quarter hours"
 
 _DURATION_TIME = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"
 _DURATION_DATE = "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)"
 _DURATION = f"P(?:{_DURATION_DATE}(?:{_DURATION_TIME})?|{_DURATION_TIME}|[0-9]+W)"
+_ANY_DURATION = re.sub("[A-Z]", lambda letter: f"[{letter[0]}{letter[0].lower()}]", _DURATION)
 
 # -- hosts and addresses --------------------------------------------------------------------------
 
@@ -317,13 +335,20 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         form.name: form
         for form in (
-            Format("date-time", "RFC 3339, 5.6", f"{_DATE}[Tt]{_TIME}", unwritten=_LEAP_SECONDS),
+            Format(
+                "date-time",
+                "RFC 3339, 5.6",
+                f"{_DATE}[Tt]{_TIME}",
+                wide=f"{_DATE}[Tt]{_ANY_TIME}",
+                unwritten=_LEAP_SECONDS,
+            ),
             Format("date", "RFC 3339, 5.6", _DATE),
-            Format("time", "RFC 3339, 5.6", _TIME, unwritten=_LEAP_SECONDS),
+            Format("time", "RFC 3339, 5.6", _TIME, wide=_ANY_TIME, unwritten=_LEAP_SECONDS),
             Format(
                 "duration",
                 "RFC 3339, appendix A",
                 _DURATION,
+                wide=_ANY_DURATION,
                 unwritten="only capital letters are written",
             ),
             Format("email", "RFC 5321, 4.1.2 and 4.5.3.1", build=_email),
@@ -338,6 +363,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
                 "hostname",
                 "RFC 1123, 2.1",
                 build=_hostname,
+                wide=f"(?=.{{1,253}}$){_DOMAIN}",
                 unwritten=(
                     "no label has -- as third and fourth character: among these are A-labels, "
                     "whose Punycode is not regular"

@@ -162,6 +162,7 @@ def string_expression(
     formats: Sequence[str] = (),
     excluded: Iterable[str] = (),
     encoding: Encoding = "json",
+    wide: bool = False,
 ) -> int:
     """The strings, with their quotes, of which all of this holds.
 
@@ -173,6 +174,7 @@ def string_expression(
         formats: Names of formats; unknown ones say nothing.
         excluded: Texts left out, in every spelling.
         encoding: ``"json"``: every spelling of a character; ``"json-minimal"``: the shortest one.
+        wide: Formats by a superset, see :class:`gramlock.schema.formats.Format`.
 
     Raises:
         GrammarSyntaxError: A pattern does not parse.
@@ -180,10 +182,10 @@ def string_expression(
     Cost: memoised; one expression a constraint, joined by an intersection if there are several.
     """
     names = tuple(excluded)
-    key = ("string", min_length, max_length, tuple(patterns), tuple(formats), names, encoding)
+    key = ("string", min_length, max_length, tuple(patterns), tuple(formats), names, encoding, wide)
     known: int | None = expressions.cache.get(key)
     if known is None:
-        body = _body(expressions, min_length, max_length, patterns, formats, names, encoding)
+        body = _body(expressions, min_length, max_length, patterns, formats, names, encoding, wide)
         known = expressions.cache[key] = _quoted(expressions, body)
     return known
 
@@ -196,11 +198,12 @@ def _body(
     formats: Sequence[str],
     excluded: Sequence[str],
     encoding: Encoding,
+    wide: bool,
 ) -> int:
     if high is not None and low > high:
         return e.NEVER
     parts = [parse(pattern).search(e, encoding) for pattern in patterns]
-    named = [format_expression(e, name, encoding) for name in formats]
+    named = [format_expression(e, name, encoding, wide) for name in formats]
     parts += [part for part in named if part is not None]
     if low or high is not None or not parts:
         parts.append(_characters(e, low, high, encoding))
@@ -264,20 +267,22 @@ class StringSet:
             and set(self.without).issuperset(other.without)
         )
 
-    def contains(self, value: str, expressions: Expressions) -> bool:
-        """Whether the decoded string *value* is a member."""
+    def contains(self, value: str, expressions: Expressions, wide: bool = False) -> bool:
+        """Whether the decoded string *value* is a member, or of the superset (*wide*)."""
         if self.values is not None:
             return value in self.values
         if len(value) < self.min_length:
             return False
         if self.max_length is not None and len(value) > self.max_length:
             return False
-        if any(part.contains(value, expressions) for part in self.without):
+        if any(part.contains(value, expressions, not wide) for part in self.without):
             return False
         if not (self.patterns or self.formats):
             return True
         text = json.dumps(value).encode()  # only escapes, so a lone surrogate cannot fail here
-        free = string_expression(expressions, patterns=self.patterns, formats=self.formats)
+        free = string_expression(
+            expressions, patterns=self.patterns, formats=self.formats, wide=wide
+        )
         return expressions.matches(free, text)
 
     def is_empty(self, expressions: Expressions) -> bool:
@@ -296,8 +301,13 @@ class StringSet:
         expressions: Expressions,
         every_spelling: bool = False,
         encoding: Encoding = "json",
+        wide: bool = False,
     ) -> int:
-        """The members with their quotes; listed ones in one spelling unless *every_spelling*."""
+        """The members with their quotes; listed ones in one spelling unless *every_spelling*.
+
+        Of a format not all texts may be written. What is taken the complement of is therefore a
+        superset (*wide*): then whatever is left is certainly no member.
+        """
         if self.values is not None:
             return expressions.union(
                 [
@@ -312,11 +322,19 @@ class StringSet:
             patterns=self.patterns,
             formats=self.formats,
             encoding=encoding,
+            wide=wide,
         )
         if not self.without:
             return found
-        outside = [part.expression(expressions, True, encoding) for part in self.without]
+        outside = [part.expression(expressions, True, encoding, not wide) for part in self.without]
         return expressions.intersect([found, *map(expressions.complement, outside)])
+
+    def without_superset(self) -> str | None:
+        """A format of this set of which no superset is known, so that it has no complement."""
+        for name in self.formats:
+            if name in FORMATS and not FORMATS[name].has_superset:
+                return name
+        return None
 
     def gaps(self) -> list[str]:
         """What the formats of this set demand beyond what is enforced, one line each."""
