@@ -80,6 +80,13 @@ Animal = Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]
 def book(room: int, *, guests: Sequence[str] = (), when: datetime.date | None = None) -> None: ...
 
 
+class Store:
+    def take(self, count: int) -> None: ...
+
+    @classmethod
+    def make(cls, name: str = "") -> None: ...
+
+
 def with_rest(a: Any, **rest: bool) -> None: ...
 
 
@@ -142,6 +149,8 @@ ACCEPTED: list[tuple[Any, list[Any], list[Any]]] = [
     (Numbers, [[], [1, 2]], [{}, ["a"]]),
     (set[Literal[1, 2]], [[], [2, 1]], [[1, 1], [3]]),
     (book, [{"room": 1}, {"room": 1, "guests": ["a"], "when": "2024-02-29"}], [{}, [1], {"a": 1}]),
+    (Store().take, [{"count": 1}], [{}, {"self": 1, "count": 1}]),
+    (Store.make, [{}, {"name": "a"}], [{"cls": 1}]),
     (with_rest, [{"a": [], "b": True}], [{"a": 1, "b": 2}, {"b": True}]),
     (functools.partial(book, 7), [{}, {"guests": []}], [{"room": 1, "guests": [2]}]),
     (datetime.datetime, ["2024-02-29T12:00:00Z"], ["2023-02-29T12:00:00Z", "12:00"]),
@@ -175,9 +184,9 @@ def positional(a: int, /) -> None: ...
 def many(*a: int) -> None: ...
 
 
-@pytest.mark.parametrize("kind", [positional, many, type(book), 3, list["Nowhere"]])  # noqa: F821
+@pytest.mark.parametrize("kind", [positional, many, len, max, type(book), 3, list["Nowhere"]])  # noqa: F821
 def test_what_has_no_schema_is_refused_by_name(kind: Any) -> None:
-    with pytest.raises(GrammarError, match=r"has no JSON Schema|by position"):
+    with pytest.raises(GrammarError, match=r"has no JSON Schema|by position|does not tell"):
         Grammar.from_type(kind)
 
 

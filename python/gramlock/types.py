@@ -55,7 +55,11 @@ def _check_parameters(kind: Any) -> None:
         inspect.isroutine(kind) or isinstance(kind, functools.partial)
     ):
         return
-    for parameter in inspect.signature(kind).parameters.values():
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except ValueError:
+        raise GrammarError(f"{_name(kind)} does not tell what parameters it takes") from None
+    for parameter in parameters:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             raise GrammarError(
                 f"{_name(kind)} takes {parameter} by position, but a JSON object has names only"
