@@ -73,7 +73,7 @@ MAX_LOOK = 8
 MAX_CONFLICTS = 64
 MANY = 4  # members of a conjunction beyond which the objects of all are joined at once
 
-_LITERAL = re.compile(r"\^?([A-Za-z0-9_-]+)(?![*+?{|])")
+_LITERAL = re.compile(r"\^?(?:\.\*)?([A-Za-z0-9_-]+)(?![*+?{|])")
 
 Part = TypeVar("Part")
 

@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Clause", "ObjectSet", "Region", "Some", "with_clause"]
 
-MAX_REGIONS = 256
+MAX_REGIONS = 64
 FEW_NAMES, MAX_NAMES = 32, 4096  # of a region, up to which they are listed
 MAX_PRODUCT = 16  # alternatives up to which unions are multiplied out to keep each one's order
 MAX_COPIES = 64  # alternatives up to which each gets what is certain beside them
 
 _PREFIX = re.compile(r"\^[A-Za-z0-9_-]+")
 _RUN = re.compile(r"\^(\[\^?([^\]\\^]|\\.)+\]|\.|\\[wd])[+*]\$")
+_TAIL = re.compile(r"^[^|($\\]*\.\*\$$")  # whatever this matches may go on, but not in a new line
 _AT_END = re.compile(r"\$|\\[bB]|\(\?(?!:)")  # what may look at the end, or what follows
 
 Members = dict[str, tuple["Node", "Node | None"]]
@@ -245,7 +246,7 @@ def _is_open(strings: StringSet) -> bool:
         return False
     if strings.formats or strings.without:
         return False
-    return not any(map(_AT_END.search, strings.patterns))
+    return not any(_AT_END.search(_TAIL.sub("", pattern)) for pattern in strings.patterns)
 
 
 def _is_prefix(strings: StringSet) -> bool:
