@@ -482,6 +482,9 @@ class Algebra:
         )
 
     def _strings_apart(self, a: StringSet, b: StringSet) -> bool:
+        listed, other = (a, b) if a.values is not None else (b, a)
+        if listed.values is not None and other.values is None:
+            return not any(other.contains(v, self.expressions, wide=True) for v in listed.values)
         both = a.intersect(b, self.expressions)
         return both is None or self._has_no_string(both)
 
@@ -489,7 +492,13 @@ class Algebra:
         """Whether certainly no string is in the set; a witness is much cheaper than the search."""
         if strings.patterns and strings.contains(_candidate((strings,)), self.expressions):
             return False
-        return strings.is_empty(self.expressions)
+        if not strings.formats:
+            return strings.is_empty(self.expressions)
+        try:  # what is never written of a format is not known not to be in it
+            wide = strings.expression(self.expressions, True, "json-minimal", wide=True)
+            return self.expressions.is_empty(wide)
+        except LimitError:
+            return False
 
     def is_void(self, node: Node, depth: int = MAX_LOOK) -> bool:
         """Whether certainly no value is in the set; False may also mean "unknown"."""
@@ -520,9 +529,9 @@ class Algebra:
         if known is None:
             text = _candidate(inside)
             known = all(s.contains(text, e) for s in inside)
-            if not known or any(s.contains(text, e) for s in outside):  # no easy witness
+            if not known or any(s.contains(text, e, wide=True) for s in outside):  # no witness
                 parts = [s.expression(e, True) for s in inside]
-                parts += [e.complement(s.expression(e, True)) for s in outside]
+                parts += [e.complement(s.expression(e, True, wide=True)) for s in outside]
                 known = not e.is_empty(e.intersect(parts))
             e.cache[key] = known
         return bool(known)
@@ -535,7 +544,8 @@ class Algebra:
         key = ("names", inside, outside, limit)
         if key not in e.cache:
             parts = [s.expression(e, True, "json-minimal") for s in (*inside, StringSet())]
-            parts += [e.complement(s.expression(e, True, "json-minimal")) for s in outside]
+            wide = [s.expression(e, True, "json-minimal", wide=True) for s in outside]
+            parts += map(e.complement, wide)
             texts = e.members(e.intersect(parts), limit)
             e.cache[key] = None if texts is None else [json.loads(text) for text in texts]
         found: list[str] | None = e.cache[key]

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import arrays, numbers, objects
-from .formats import FORMATS
 from .nodes import InexpressibleError, Node, Shape
 from .objects import OBJECTS, ObjectSet
 from .strings import StringSet
@@ -60,9 +59,9 @@ def of_strings(strings: StringSet) -> list[StringSet]:
     """
     if strings.values is not None:
         return [StringSet(without=(strings,))]
-    for name in strings.formats:
-        if FORMATS[name].gap:
-            raise InexpressibleError(f"strings that are no {name}")
+    missing = strings.without_superset()
+    if missing is not None:
+        raise InexpressibleError(f"strings that are no {missing}")
     found = list(strings.without)
     if strings.min_length:
         found.append(StringSet(max_length=strings.min_length - 1))

@@ -175,5 +175,5 @@ def _free_key(emitter: Emitter, region: Region, names: Collection[str]) -> int:
     parts = [emitter.strings(s) for s in region.inside]
     if names or not parts:
         parts.append(emitter.free_key(names))
-    parts += [e.complement(emitter.strings(s)) for s in region.outside]
+    parts += [e.complement(emitter.strings(s, wide=True)) for s in region.outside]
     return e.intersect(parts)

@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LimitError
-from .nodes import ANYTHING, Leaf, Node
+from .nodes import ANYTHING, InexpressibleError, Leaf, Node
 
 if TYPE_CHECKING:
     from .algebra import Algebra
@@ -161,7 +161,7 @@ def _lies(
     name: str, inside: tuple[StringSet, ...], outside: tuple[StringSet, ...], algebra: Algebra
 ) -> bool:
     return all(s.contains(name, algebra.expressions) for s in inside) and not any(
-        s.contains(name, algebra.expressions) for s in outside
+        s.contains(name, algebra.expressions, wide=True) for s in outside
     )
 
 
@@ -199,7 +199,16 @@ def split(
 
 
 def beyond(regions: Sequence[Region | Some], node: Node, algebra: Algebra) -> tuple[Region, ...]:
-    """Regions, with values in *node*, of the names that lie in none of *regions*."""
+    """Regions, with values in *node*, of the names that lie in none of *regions*.
+
+    Raises:
+        InexpressibleError: Of a format that they ask for it is not known what does not have it.
+    """
+    for region in regions:
+        for names in region.inside:
+            missing = names.without_superset()
+            if missing is not None:
+                raise InexpressibleError(f"names that are no {missing}")
     left = [Region((), (), node)]
     for region in regions:
         left = [cell for part in left for cell in _minus(part, region, algebra)]
