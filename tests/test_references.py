@@ -173,6 +173,31 @@ def test_an_embedded_resource_may_be_of_another_draft() -> None:
     assert not grammar({"$ref": "http://x.test/old", "$defs": {"old": new}}).accepts("[1]")
 
 
+def test_a_pointer_into_an_embedded_resource_changes_the_base() -> None:
+    inner = {
+        "$id": "http://y.test/dir/inner",
+        "$defs": {"n": {"$ref": "number"}, "number": {"$id": "number", "type": "integer"}},
+    }
+    made = grammar({"$id": "http://x.test/", "$ref": "#/$defs/i/$defs/n", "$defs": {"i": inner}})
+    assert made.accepts("1")
+    assert not made.accepts("null")
+
+
+def test_up_to_draft_7_a_reference_hides_the_identifier_beside_it() -> None:
+    schema = {
+        "$schema": DRAFT7,
+        "$id": "http://x.test/dir/root",
+        "properties": {"a": {"$id": "other/", "$ref": "n"}, "b": {"$ref": "other/n"}},
+        "definitions": {
+            "near": {"$id": "n", "type": "integer"},
+            "far": {"$id": "other/n", "type": "boolean"},
+        },
+    }
+    made = grammar(schema)
+    assert made.accepts('{"a":1,"b":true}')
+    assert not made.accepts('{"a":true}')
+
+
 def test_an_identifier_among_values_names_nothing() -> None:
     schema = {
         "$id": "http://x.test/root",
@@ -299,6 +324,14 @@ def test_a_vocabulary_can_assert_formats() -> None:
         made = grammar(schema, registry=registry, formats="annotate")
         assert made.accepts('"1.2.3.4"')
         assert made.accepts('"no address"') == accepts
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_the_vocabulary_of_2019_asserts_formats_where_it_is_required(required: bool) -> None:
+    registry = vocabularies("core", draft=D2019, **{D2019 + "vocab/format": required})
+    schema = {"$schema": "http://x.test/meta", "format": "ipv4"}
+    made = grammar(schema, registry=registry, formats="annotate")
+    assert made.accepts('"no address"') == (not required)
 
 
 def test_an_unknown_dialect_is_refused_where_it_is_named() -> None:

@@ -388,6 +388,11 @@ BACK = "^(x|y)\\1$"  # no regular expression says this
         ({"patternProperties": {"^(a)\\1?$": True}, "unevaluatedProperties": False}, ['{"aa":1}']),
         ({"contains": {"pattern": BACK}, "maxContains": 1}, ['["xx","xy"]']),
         ({"contains": {"not": {"pattern": BACK}}, "maxContains": 1}, ['["xy","xx"]']),
+        (
+            {"items": {"enum": ["xx", "xy"]}, "contains": {"pattern": BACK}, "maxContains": 1},
+            ['["xx","xy"]'],
+        ),
+        ({"not": {"patternProperties": {"^(a)\\1?$": False}}}, ['{"aa":1}']),
         ({"not": {"contains": {"pattern": BACK}, "maxContains": 1}}, ['["xy"]', "[]"]),
         ({"not": {"propertyNames": {"pattern": BACK}}}, ['{"xy":1}']),
         (
@@ -405,6 +410,22 @@ def test_what_is_relaxed_is_a_superset(schema: Any, good: list[str]) -> None:
     made = grammar(schema, on_unsupported="relax")
     assert [text for text in good if not made.accepts(text)] == []
     assert made.report.relaxed
+
+
+@pytest.mark.parametrize(
+    ("schema", "relaxed"),
+    [
+        ({"contains": {"pattern": BACK}, "maxContains": 1}, ["/contains/pattern", "/maxContains"]),
+        ({"contains": {"pattern": BACK}}, ["/contains/pattern"]),
+        ({"not": {"items": {"pattern": BACK}}}, ["/not", "/not/items/pattern"]),
+        ({"oneOf": [{"pattern": BACK}, {"type": "string"}]}, ["/oneOf", "/oneOf/0/pattern"]),
+        ({"not": {"not": {"pattern": BACK}}}, ["/not", "/not/not/pattern"]),
+        ({"not": {"uniqueItems": True}}, ["/not"]),
+    ],
+)
+def test_the_report_lists_what_is_relaxed_along(schema: Any, relaxed: list[str]) -> None:
+    made = grammar(schema, on_unsupported="relax")
+    assert sorted(entry.pointer for entry in made.report.relaxed) == relaxed
 
 
 def test_what_has_nothing_to_do_with_it_stays_enforced() -> None:
