@@ -16,51 +16,89 @@ NAMES = ["a", "b", "ab", "x1", ""]
 STRINGS = ["", "a", "b", "ab", "abc", "ba", "x1", 'q"', "é", "😀"]
 NUMBERS = [0, 1, 2, 3, -1, 5, 0.5, 1.5, 2.0, -2.5, 10]
 PATTERNS = ["a", "^a", "b$", "^ab?$", "^[^a]*$", "^x\\d", "^$"]
+LEAVES: list[Any] = [
+    {"type": "integer"},
+    {"type": "string"},
+    {"type": "boolean"},
+    {"const": 1},
+    {"enum": [0, 1, "a"]},
+    {"minimum": 1},
+    {"maxLength": 1},
+    {"not": {"type": "integer"}},
+    {"type": ["array", "object", "null"]},
+    True,
+    False,
+]
 TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"]
 
 
+SMALL = [None, True, False, 0, 1, 2, 1.5, -1, "", "a", "ab", [], [1], {}, {"a": 1}]
+Found = dict[str, Any]
+
+
 def value(rng: random.Random, depth: int = 3) -> Any:
-    """A JSON value of at most *depth* levels."""
-    kind = rng.randrange(7 if depth else 5)
+    """A JSON value of at most *depth* levels; arrays and objects of small values most often."""
+    kind = rng.randrange(10 if depth else 5)
     if kind == 0:
         return rng.choice([None, True, False])
     if kind < 3:
         return rng.choice(NUMBERS)
     if kind < 5:
         return rng.choice(STRINGS)
-    if kind == 5:
-        return [value(rng, depth - 1) for _ in range(rng.randrange(4))]
-    return {rng.choice(NAMES): value(rng, depth - 1) for _ in range(rng.randrange(4))}
+    inner = (lambda: rng.choice(SMALL)) if rng.random() < 0.7 else (lambda: value(rng, depth - 1))
+    if kind < 7:
+        return [inner() for _ in range(rng.randrange(5))]
+    return {name: inner() for name in rng.sample(NAMES, rng.randrange(5))}
 
 
 def document(rng: random.Random) -> Any:
     """A schema with definitions that refer to each other."""
     root = schema(rng, 3)
+    if rng.random() < 0.15:
+        root = {"not": root}
     if isinstance(root, dict):
         root["$defs"] = {name: schema(rng, 2) for name in ("p", "q")}
     return root
 
 
-def schema(rng: random.Random, depth: int) -> Any:
-    """A schema of at most *depth* levels."""
-    if rng.random() < 0.06:
+def schema(rng: random.Random, depth: int, theme: str = "") -> Any:
+    """A schema of at most *depth* levels.
+
+    Most of its keywords, and those of the schemas that it is combined with, are about one type, the
+    theme; with none of its own it takes one at random.
+    """
+    if rng.random() < 0.05:
         return rng.random() < 0.7
-    found: dict[str, Any] = {}
-    if rng.random() < 0.6:
-        found["type"] = rng.choice(TYPES) if rng.random() < 0.7 else rng.sample(TYPES, 2)
-    for part in rng.sample(PARTS, 2):
-        part(rng, found, depth - 1)
+    if depth <= 1 and not theme and rng.random() < 0.5:
+        return rng.choice(LEAVES)
+    theme = theme or rng.choice(
+        ["object", "object", "object", "array", "array", "number", "string"]
+    )
+    found: Found = {}
+    if rng.random() < 0.5:
+        found["type"] = theme if rng.random() < 0.7 else [theme, *rng.sample(TYPES, 1)]
+        if isinstance(found["type"], list) and len(set(found["type"])) < 2:
+            found["type"] = theme
+    parts = rng.sample(THEMES[theme], min(len(THEMES[theme]), rng.randint(1, 2)))
+    parts += rng.sample(ANY, rng.choice([0, 1, 1, 2]))
+    for part in parts:
+        part(rng, found, depth - 1, theme)
     pairs = list(found.items())
     rng.shuffle(pairs)
     return dict(pairs)
 
 
-def _maybe(rng: random.Random, found: dict[str, Any], key: str, make: Any, odds: float) -> None:
+def inner(rng: random.Random, depth: int) -> Any:
+    """A schema for a member or an item: often one that small values tell apart."""
+    return rng.choice(LEAVES) if rng.random() < 0.5 else schema(rng, depth)
+
+
+def _maybe(rng: random.Random, found: Found, key: str, make: Any, odds: float) -> None:
     if rng.random() < odds:
         found[key] = make()
 
 
-def _numbers(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _numbers(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     low = rng.choice(NUMBERS)
     _maybe(rng, found, rng.choice(["minimum", "exclusiveMinimum"]), lambda: low, 0.4)
     high = low + rng.choice([0, 0.5, 1, 3])
@@ -68,58 +106,62 @@ def _numbers(rng: random.Random, found: dict[str, Any], depth: int) -> None:
     _maybe(rng, found, "multipleOf", lambda: rng.choice([1, 2, 0.5, 3]), 0.2)
 
 
-def _strings(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _strings(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     _maybe(rng, found, "minLength", lambda: rng.randrange(3), 0.3)
     _maybe(rng, found, "maxLength", lambda: rng.randrange(1, 4), 0.3)
     _maybe(rng, found, "pattern", lambda: rng.choice(PATTERNS), 0.4)
 
 
-def _arrays(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _arrays(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     if depth > 0:
-        _maybe(rng, found, "items", lambda: schema(rng, depth), 0.6)
+        _maybe(rng, found, "items", lambda: inner(rng, depth), 0.6)
         size = rng.randrange(1, 3)
-        _maybe(rng, found, "prefixItems", lambda: [schema(rng, depth) for _ in range(size)], 0.3)
+        _maybe(rng, found, "prefixItems", lambda: [inner(rng, depth) for _ in range(size)], 0.3)
     _maybe(rng, found, "minItems", lambda: rng.randrange(3), 0.3)
     _maybe(rng, found, "maxItems", lambda: rng.randrange(4), 0.3)
 
 
-def _objects(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _objects(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     if depth <= 0:
         return
     names = rng.sample(NAMES, rng.randrange(1, 4))
-    _maybe(rng, found, "properties", lambda: {n: schema(rng, depth) for n in names}, 0.8)
+    _maybe(rng, found, "properties", lambda: {n: inner(rng, depth) for n in names}, 0.8)
     _maybe(rng, found, "required", lambda: rng.sample(NAMES, rng.randrange(3)), 0.4)
-    _maybe(rng, found, "additionalProperties", lambda: schema(rng, depth), 0.4)
+    _maybe(rng, found, "additionalProperties", lambda: inner(rng, depth), 0.4)
     patterns = rng.sample(PATTERNS, rng.randrange(1, 3))
-    _maybe(rng, found, "patternProperties", lambda: {p: schema(rng, depth) for p in patterns}, 0.3)
+    _maybe(rng, found, "patternProperties", lambda: {p: inner(rng, depth) for p in patterns}, 0.3)
     _maybe(
         rng, found, "propertyNames", lambda: rng.choice([{"maxLength": 1}, {"pattern": "a"}]), 0.1
     )
 
 
-def _listed(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _listed(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     if rng.random() < 0.3:
         found["enum"] = [value(rng, 2) for _ in range(rng.randrange(1, 5))]
     elif rng.random() < 0.2:
         found["const"] = value(rng, 2)
 
 
-def _combined(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _combined(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     if depth <= 0:
         return
-    if rng.random() < 0.4:
+    if rng.random() < 0.2:
         found["$ref"] = rng.choice(["#", "#/$defs/p", "#/$defs/q"])
     for key, odds in (("anyOf", 0.4), ("allOf", 0.4), ("oneOf", 0.2)):
         branches = range(rng.randrange(1, 4))
         _maybe(
-            rng, found, key, lambda branches=branches: [schema(rng, depth) for _ in branches], odds
+            rng,
+            found,
+            key,
+            lambda branches=branches: [schema(rng, depth, theme) for _ in branches],
+            odds,
         )
 
 
-def _contained(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _contained(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     """Keywords that count or compare items."""
     if depth > 0 and rng.random() < 0.6:
-        found["contains"] = schema(rng, depth)
+        found["contains"] = inner(rng, depth)
         _maybe(rng, found, "minContains", lambda: rng.randrange(3), 0.4)
         _maybe(rng, found, "maxContains", lambda: rng.randrange(3), 0.3)
     _maybe(rng, found, "uniqueItems", lambda: rng.random() < 0.8, 0.5)
@@ -137,19 +179,19 @@ def _few(rng: random.Random) -> Any:
     return {"type": "integer", "minimum": 0, "maximum": rng.randrange(3)}
 
 
-def _unevaluated(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _unevaluated(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     """What no sibling looks at, and siblings that look at something under a condition."""
     if depth <= 0:
         return
-    key = rng.choice(["unevaluatedProperties", "unevaluatedItems"])
-    inner = _objects if key == "unevaluatedProperties" else _arrays
-    found[key] = schema(rng, depth) if rng.random() < 0.4 else False
+    key = "unevaluatedItems" if theme == "array" else "unevaluatedProperties"
+    keywords = _objects if key == "unevaluatedProperties" else _arrays
+    found[key] = inner(rng, depth) if rng.random() < 0.4 else False
 
     def branch() -> Any:
         some: dict[str, Any] = {}
-        inner(rng, some, depth)
+        keywords(rng, some, depth, theme)
         if rng.random() < 0.3:
-            _contained(rng, some, depth)
+            _contained(rng, some, depth, theme)
         return some
 
     for way in rng.sample(["anyOf", "allOf", "oneOf", "if", "dependentSchemas", "$ref"], 2):
@@ -164,7 +206,7 @@ def _unevaluated(rng: random.Random, found: dict[str, Any], depth: int) -> None:
             found[way] = [branch() for _ in range(rng.randrange(1, 3))]
 
 
-def _counted(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _counted(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     """Numbers of members, and which names there may be."""
     _maybe(rng, found, "minProperties", lambda: rng.randrange(4), 0.5)
     _maybe(rng, found, "maxProperties", lambda: rng.randrange(4), 0.4)
@@ -177,27 +219,27 @@ def _counted(rng: random.Random, found: dict[str, Any], depth: int) -> None:
     _maybe(rng, found, "propertyNames", lambda: rng.choice(names), 0.4)
     if depth > 0:
         patterns = rng.sample(PATTERNS, 2)
-        every = {pattern: schema(rng, depth) for pattern in patterns}
+        every = {pattern: inner(rng, depth) for pattern in patterns}
         _maybe(rng, found, "patternProperties", lambda: every, 0.3)
 
 
-def _conditional(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _conditional(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     if depth <= 0:
         return
-    _maybe(rng, found, "not", lambda: schema(rng, depth), 0.4)
+    _maybe(rng, found, "not", lambda: schema(rng, depth, theme), 0.4)
     if rng.random() < 0.3:
-        found["if"] = schema(rng, depth)
-        _maybe(rng, found, "then", lambda: schema(rng, depth), 0.7)
-        _maybe(rng, found, "else", lambda: schema(rng, depth), 0.7)
+        found["if"] = schema(rng, depth, theme)
+        _maybe(rng, found, "then", lambda: schema(rng, depth, theme), 0.7)
+        _maybe(rng, found, "else", lambda: schema(rng, depth, theme), 0.7)
 
 
-def _dependent(rng: random.Random, found: dict[str, Any], depth: int) -> None:
+def _dependent(rng: random.Random, found: Found, depth: int, theme: str) -> None:
     pairs = [rng.sample(NAMES, 2) for _ in range(rng.randrange(1, 3))]
     _maybe(rng, found, "dependentRequired", lambda: {a: [b] for a, b in pairs}, 0.4)
     if depth > 0:
         a, b = pairs[0]
-        _maybe(rng, found, "dependentSchemas", lambda: {a: schema(rng, depth)}, 0.3)
-        _maybe(rng, found, "properties", lambda: {a: True, b: schema(rng, depth)}, 0.3)
+        _maybe(rng, found, "dependentSchemas", lambda: {a: schema(rng, depth, theme)}, 0.3)
+        _maybe(rng, found, "properties", lambda: {a: True, b: inner(rng, depth)}, 0.3)
     if "additionalProperties" not in found and rng.random() < 0.4:
         found["additionalProperties"] = False
     _maybe(rng, found, "minProperties", lambda: rng.randrange(3), 0.2)
@@ -243,16 +285,10 @@ def _any_value(rng: random.Random) -> Any:
     return value(rng, 1)
 
 
-PARTS = [
-    _numbers,
-    _strings,
-    _arrays,
-    _objects,
-    _listed,
-    _combined,
-    _conditional,
-    _dependent,
-    _contained,
-    _unevaluated,
-    _counted,
-]
+THEMES = {
+    "number": [_numbers],
+    "string": [_strings],
+    "array": [_arrays, _contained, _unevaluated],
+    "object": [_objects, _dependent, _counted, _unevaluated],
+}
+ANY = [_listed, _combined, _combined, _conditional, _conditional]
