@@ -463,8 +463,8 @@ static glk_status build(glk_epoch *self, uint32_t id, uint64_t *steps, const glk
     if (tight) {
         return build_tight(self, id, steps, out, err);
     }
-    GLK_TRY(build_bare(self, twin, steps, out, err));
-    const glk_config *bare = glk_config_at(self, twin);
+    const glk_config *bare = glk_config_at(self, glk_config_at(self, twin)->far);
+    GLK_TRY(build_bare(self, glk_config_at(self, twin)->far, steps, out, err));
     return twin == id ? GLK_OK
                       : glk_correct_mask(self, id, *out, bare->undecided, bare->undecided_count,
                                          steps, out, err);
@@ -476,7 +476,9 @@ glk_status glk_mask_build(glk_epoch *self, uint32_t id, uint64_t *steps, const g
     if (*out != NULL) {
         return GLK_OK;
     }
-    uint32_t far = glk_config_at(self, id)->far;
+    /* What is left for an item to become may depend on every count. */
+    bool counts = glk_config_at(self, id)->text != GLK_TEXT_NONE;
+    uint32_t far = counts ? id : glk_config_at(self, id)->far;
     *out = far != id ? glk_config_mask(self, far) : NULL;
     if (*out == NULL) {
         GLK_TRY(build(self, far, steps, out, err));
