@@ -7,6 +7,7 @@ enum { MOST_VISITED = 1 << 16 }; /* configurations of one search */
 
 typedef struct judgement {
     bool pending; /* some text may still become a value that was seen */
+    bool due;     /* a value must come that was not seen */
     bool tight;
 } judgement;
 
@@ -24,6 +25,7 @@ static glk_status judge_frame(glk_epoch *self, const glk_frame *frame, uint32_t 
         glk_object_read(&self->objects, &object, frame->param >> GLK_PHASE_BITS);
     out->tight = out->tight || (glk_object_is_unique(&object) &&
                                 (object.container.flags & GLK_TIGHT) != 0);
+    out->due = out->due || glk_object_is_due(&object, &now, frame->param & GLK_PHASE_MASK);
     bool reads = now.start < GLK_START_SOME && now.seen != 0 && now.seen != GLK_SEEN_SOME;
     if (reads && text != GLK_TEXT_BARE && !out->pending) {
         GLK_TRY(glk_text_since(self, text, now.start, err));
@@ -69,7 +71,7 @@ static glk_status is_at_risk(glk_epoch *self, const glk_thread *thread, uint32_t
     *out = false;
     if (glk_cont_at(self, thread->rest)->risky) {
         GLK_TRY(judge(self, thread->rest, text, NO_BYTE, true, &found, err));
-        *out = found.pending || found.tight;
+        *out = found.pending || found.due || found.tight;
     }
     return GLK_OK;
 }
@@ -146,11 +148,10 @@ static glk_status extend_number(glk_epoch *self, const uint8_t *bytes, size_t co
            (bytes[exponent] == '0' || bytes[exponent] == '+' || bytes[exponent] == '-')) {
         exponent++;
     }
-    if (exponent >= count) {
-        return GLK_OK;
+    if (exponent < count || negative) { /* digits may follow "e-0" */
+        GLK_TRY(extend(self, (const uint8_t *)"e-", negative ? 2 : 1, text, err));
     }
-    GLK_TRY(extend(self, (const uint8_t *)"e-", negative ? 2 : 1, text, err));
-    return extend(self, bytes + exponent, count - exponent, text, err);
+    return exponent < count ? extend(self, bytes + exponent, count - exponent, text, err) : GLK_OK;
 }
 
 /* What a \u escape of a printable ASCII character stands for, or 0. */
@@ -227,13 +228,6 @@ static glk_status is_safe(search *self, uint32_t id, bool *out) {
     return GLK_OK;
 }
 
-/* Outside of strings white space means nothing, so only one way to go on with it is tried, and only
- * where it has to be there. */
-static bool is_gap(const glk_epoch *self, uint32_t text, uint8_t byte) {
-    return is_space(byte) && text < GLK_START_SOME &&
-           ((const glk_text_node *)glk_table_at(&self->texts, text))->mode == GLK_TEXT_OUTSIDE;
-}
-
 /* Queues a configuration unless one that is equal but for spellings was there. */
 static glk_status look_at_later(search *self, uint32_t id) {
     glk_epoch *epoch = self->epoch;
@@ -260,7 +254,7 @@ static glk_status look_at_later(search *self, uint32_t id) {
     return glk_vec_push_u32(&self->queue, id, self->err);
 }
 
-static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *tried, bool *found) {
+static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *found) {
     uint32_t next;
     GLK_TRY(glk_parser_step_raw(self->epoch, id, byte, self->steps, &next, self->err));
     if (next == GLK_MAYBE) {
@@ -270,7 +264,6 @@ static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *tried,
     if (config->count == 0 && !config->can_end) {
         return GLK_OK;
     }
-    *tried = true;
     GLK_TRY(is_safe(self, next, found));
     return *found ? GLK_OK : look_at_later(self, next);
 }
@@ -289,16 +282,14 @@ static glk_status live_bytes(search *self, uint32_t id, glk_bytes *out) {
     return GLK_OK;
 }
 
+/* White space comes last: it leads nowhere new, except where a layout asks for it. */
 static glk_status look_behind(search *self, uint32_t id, bool *found) {
     glk_bytes live;
-    uint32_t text = glk_config_at(self->epoch, id)->text;
-    bool tried = false;
     GLK_TRY(live_bytes(self, id, &live));
-    for (int gaps = 0; gaps < 2 && !(gaps == 1 && tried); gaps++) {
+    for (int space = 0; space < 2; space++) {
         for (uint32_t byte = 0; byte < 256 && !*found; byte++) {
-            bool gap = is_gap(self->epoch, text, (uint8_t)byte);
-            if (glk_bytes_has(&live, (uint8_t)byte) && gap == (gaps == 1) && !(gap && tried)) {
-                GLK_TRY(try_byte(self, id, (uint8_t)byte, &tried, found));
+            if (glk_bytes_has(&live, (uint8_t)byte) && is_space((uint8_t)byte) == (space == 1)) {
+                GLK_TRY(try_byte(self, id, (uint8_t)byte, found));
             }
         }
     }

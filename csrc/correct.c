@@ -50,9 +50,21 @@ static glk_status remove_below(correction *self, const glk_trie_node *node) {
     return GLK_OK;
 }
 
+/* The same where the bare twin knows nothing. */
+static glk_status visit_real(correction *self, uint32_t config, const glk_trie_node *node,
+                             pair *next, bool *descend) {
+    *next = (pair){.bare = GLK_MAYBE};
+    GLK_TRY(glk_moves_step(self->epoch, config, node->byte, self->steps, &next->real, self->err));
+    *descend = next->real != GLK_NONE;
+    return *descend ? GLK_OK : remove_below(self, node);
+}
+
 /* Looks at one node of the trie below `at`; *next: where to go on, if its children matter. */
 static glk_status visit(correction *self, pair at, const glk_trie_node *node, pair *next,
                         bool *descend) {
+    if (at.bare == GLK_MAYBE) {
+        return visit_real(self, at.real, node, next, descend);
+    }
     const glk_moves *moves;
     bool fresh;
     *descend = false;
@@ -66,8 +78,11 @@ static glk_status visit(correction *self, pair at, const glk_trie_node *node, pa
     }
     *descend = false;
     GLK_TRY(glk_moves_step(self->epoch, at.bare, node->byte, self->steps, &next->bare, self->err));
-    if (next->bare == GLK_NONE || next->bare == GLK_MAYBE) {
-        return GLK_OK; /* not allowed, or among the undecided */
+    if (next->bare == GLK_NONE) {
+        return GLK_OK;
+    }
+    if (next->bare == GLK_MAYBE) { /* tokens that stay inside a terminal are not undecided */
+        return visit_real(self, at.real, node, next, descend);
     }
     GLK_TRY(glk_moves_step(self->epoch, at.real, node->byte, self->steps, &next->real, self->err));
     if (next->real == GLK_NONE) {
@@ -99,6 +114,43 @@ static glk_status walk(correction *self, pair start) {
     return GLK_OK;
 }
 
+/* ------------------------------------------------------------------ commas */
+
+/* Whether a comma may come next that commits to something new. */
+static bool may_commit(const glk_epoch *self, uint32_t id) {
+    const glk_config *config = glk_config_at(self, id);
+    for (uint32_t i = 0; i < config->count; i++) {
+        const glk_cont *rest = glk_cont_at(self, config->threads[i].rest);
+        for (uint32_t f = 0; f < rest->count; f++) {
+            const glk_frame *frame = &rest->frames[f];
+            if (frame->node == GLK_NONE ||
+                glk_code_at(self->code, frame->node)->op != GLK_OP_CONTAINER) {
+                continue;
+            }
+            glk_object object = glk_object_view(self->code, frame->node);
+            uint32_t state = frame->param >> GLK_PHASE_BITS;
+            if (glk_object_may_run_out(&object) &&
+                glk_object_read(&self->objects, &object, state).seen != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The one token that may end with the comma's terminal, where no bare twin looks on. */
+static glk_status try_comma(correction *self, uint32_t config) {
+    uint32_t after = GLK_NONE, i = 1;
+    while (i < self->trie->count && self->trie->nodes[i].byte != ',') {
+        i = self->trie->nodes[i].skip;
+    }
+    if (i >= self->trie->count) {
+        return GLK_OK;
+    }
+    GLK_TRY(glk_moves_step(self->epoch, config, ',', self->steps, &after, self->err));
+    return after == GLK_NONE ? remove_below(self, &self->trie->nodes[i]) : GLK_OK;
+}
+
 /* ------------------------------------------------------------------ the result */
 
 static glk_status keep(glk_epoch *self, const uint32_t *items, uint32_t count, uint32_t extra,
@@ -113,16 +165,47 @@ static glk_status keep(glk_epoch *self, const uint32_t *items, uint32_t count, u
     return GLK_OK;
 }
 
+/* Whether the configuration takes this id as a token, whatever its text. */
+static bool is_taken_as_token(const glk_epoch *self, uint32_t id, uint32_t token) {
+    const glk_config *config = glk_config_at(self, id);
+    for (uint32_t i = config->count; i-- > 0;) { /* such threads are the last ones */
+        uint32_t state = config->threads[i].state;
+        if ((state & GLK_TOKENS_BIT) == 0) {
+            return false;
+        }
+        const glk_instr *code = glk_code_at(self->code, state & ~GLK_TOKENS_BIT);
+        const uint32_t *list = glk_code_list(self->code, code->b);
+        if (glk_ids_have(list + 1, list[0], token)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sorts the removed ids and leaves those that are really to go. */
+static void settle_removed(correction *self, uint32_t config) {
+    uint32_t *gone = GLK_VEC_U32(&self->removed), kept = 0;
+    uint32_t count = glk_sort_unique(gone, self->removed.count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_taken_as_token(self->epoch, config, gone[i])) {
+            gone[kept++] = gone[i];
+        }
+    }
+    self->removed.count = kept;
+}
+
 /* `tokens` without the removed ids, with the added ones. */
 static glk_status apply(correction *self, const glk_tokens *tokens, const glk_tokens **out) {
     glk_epoch *epoch = self->epoch;
-    uint32_t *gone = GLK_VEC_U32(&self->removed);
-    uint32_t gone_count = glk_sort_unique(gone, self->removed.count);
-    uint32_t *plus, *minus;
+    const uint32_t *gone = GLK_VEC_U32(&self->removed);
+    uint32_t gone_count = self->removed.count, hidden = 0, *plus, *minus;
     void *memory;
+    for (uint32_t i = 0; i < gone_count && tokens->dense != NULL; i++) {
+        hidden += glk_mask_has(tokens->dense, gone[i]);
+    }
     GLK_TRY(glk_arena_take(&epoch->arena, sizeof(glk_tokens), &memory, self->err));
     GLK_TRY(keep(epoch, NULL, 0, tokens->plus_count + self->added.count, &plus, self->err));
-    GLK_TRY(keep(epoch, tokens->minus, tokens->minus_count, gone_count, &minus, self->err));
+    GLK_TRY(keep(epoch, tokens->minus, tokens->minus_count, hidden, &minus, self->err));
     glk_tokens *made = memory;
     *made = (glk_tokens){.dense = tokens->dense, .plus = plus, .minus = minus};
     for (uint32_t i = 0; i < tokens->plus_count; i++) {
@@ -134,8 +217,10 @@ static glk_status apply(correction *self, const glk_tokens *tokens, const glk_to
         plus[made->plus_count++] = GLK_VEC_U32(&self->added)[i];
     }
     made->minus_count = tokens->minus_count;
-    for (uint32_t i = 0; i < gone_count && tokens->dense != NULL; i++) {
-        minus[made->minus_count++] = gone[i];
+    for (uint32_t i = 0; i < gone_count && hidden > 0; i++) {
+        if (glk_mask_has(tokens->dense, gone[i])) {
+            minus[made->minus_count++] = gone[i];
+        }
     }
     *out = made;
     return GLK_OK;
@@ -148,9 +233,11 @@ static glk_status correct(correction *self, uint32_t config, const glk_tokens *t
     for (uint32_t i = 0; i < undecided_count; i++) {
         bool good;
         GLK_TRY(try_token(self, config, undecided[i], &good));
-        if (good) {
-            GLK_TRY(glk_vec_push_u32(&self->added, undecided[i], self->err));
-        }
+        /* Of several ways to read it another may have allowed it, as far as a bare one can tell. */
+        GLK_TRY(glk_vec_push_u32(good ? &self->added : &self->removed, undecided[i], self->err));
+    }
+    if (may_commit(self->epoch, config)) {
+        GLK_TRY(try_comma(self, config));
     }
     GLK_TRY(glk_alive_is_fresh(self->epoch, config, &fresh, self->err));
     if (!fresh) {
@@ -159,6 +246,7 @@ static glk_status correct(correction *self, uint32_t config, const glk_tokens *t
         GLK_TRY(glk_config_bare(self->epoch, config, &start.bare, self->err));
         GLK_TRY(walk(self, start));
     }
+    settle_removed(self, config);
     *out = tokens;
     return self->removed.count == 0 && self->added.count == 0 ? GLK_OK : apply(self, tokens, out);
 }

@@ -269,7 +269,8 @@ static void note_captures(const glk_epoch *self, glk_cont *cont) {
             glk_obligations now =
                 glk_object_read(&self->objects, &object, frame->param >> GLK_PHASE_BITS);
             cont->captures = cont->captures || now.start != GLK_START_NONE;
-            cont->risky = cont->risky || glk_object_is_risky(&object, &now);
+            cont->risky = cont->risky ||
+                          glk_object_is_risky(&object, &now, frame->param & GLK_PHASE_MASK);
         }
     }
 }

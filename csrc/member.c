@@ -7,11 +7,12 @@ typedef enum phase {
     FIRST,
     VALUE_GAP,
     NEXT,
-    KEY_GAP,
-    KEY,
-    COMMA,
     CLOSE,
-    READING
+    READING,
+    COMMA = GLK_PHASE_DUE,
+    COMMITTED, /* as READING, after white space that only a comma may follow */
+    KEY_GAP,
+    KEY
 } phase;
 
 static uint32_t pack(uint32_t obligations, phase at) {
@@ -29,6 +30,11 @@ static uint32_t gap_state(const glk_object *object, uint32_t gap) {
 static glk_status add_way(glk_epoch *self, uint32_t state, glk_frame frame, glk_error *err) {
     glk_way way = {.state = state, .frame = frame};
     return glk_vec_push(&self->ways, &way, err);
+}
+
+static bool has_text(const glk_epoch *self, uint32_t state) {
+    uint32_t expr = glk_state_at(self->terminals, state)->expr;
+    return !glk_bytes_empty(&glk_expr_at(&self->terminals->exprs, expr)->first);
 }
 
 /* Reads a terminal, then goes on in another phase. */
@@ -53,6 +59,13 @@ static uint32_t start_of(glk_epoch *self, const glk_object *object, uint32_t see
     self->maybe = self->maybe || (flags & GLK_TIGHT) != 0 ||
                   (seen != 0 && (flags & GLK_ENDLESS) == 0);
     return seen == 0 ? GLK_START_FRESH : GLK_START_SOME;
+}
+
+/* A comma comes: in a bare configuration there may be nothing left to follow it. */
+static void note_comma(glk_epoch *self, const glk_object *object, uint32_t obligations) {
+    glk_obligations now = glk_object_read(&self->objects, object, obligations);
+    self->maybe =
+        self->maybe || (now.seen == GLK_SEEN_SOME && glk_object_may_run_out(object));
 }
 
 /* Takes in the item or key that has just ended.  *fresh: it is none of those seen. */
@@ -192,8 +205,11 @@ static glk_status enter_labelled(glk_epoch *self, const glk_frame *goal, const g
                                     &obligations, err));
         }
     }
-    return state == GLK_NONE ? GLK_OK
-                             : read_then(self, goal, state, obligations, READING, err);
+    if (state == GLK_NONE) {
+        return GLK_OK;
+    }
+    bool committed = at == COMMA && has_text(self, gap_state(object, GLK_GAP_COMMA));
+    return read_then(self, goal, state, obligations, committed ? COMMITTED : READING, err);
 }
 
 /* ------------------------------------------------------------------ members */
@@ -268,9 +284,14 @@ static glk_status enter_value_gap(glk_epoch *self, const glk_frame *goal, const 
         GLK_TRY(read_then(self, goal, gap_state(object, GLK_GAP_CLOSE), obligations, CLOSE, err));
     }
     GLK_TRY(glk_object_may_go_on(&self->objects, object, obligations, steps, &goes_on, err));
-    return goes_on
-               ? read_then(self, goal, gap_state(object, GLK_GAP_COMMA), obligations, COMMA, err)
-               : GLK_OK;
+    if (!goes_on) {
+        return GLK_OK;
+    }
+    uint32_t gap = gap_state(object, GLK_GAP_COMMA);
+    if (has_text(self, gap)) {
+        note_comma(self, object, obligations); /* it commits to the comma */
+    }
+    return read_then(self, goal, gap, obligations, COMMA, err);
 }
 
 glk_status glk_member_enter(glk_epoch *self, const glk_frame *goal, uint64_t *steps,
@@ -292,7 +313,7 @@ glk_status glk_member_enter(glk_epoch *self, const glk_frame *goal, uint64_t *st
     default:
         break;
     }
-    assert(at != READING);
+    assert(at != READING && at != COMMITTED);
     if (glk_object_is_array(&object) && (at == FIRST || at == KEY)) {
         GLK_TRY(enter_items(self, goal, &object, steps, err));
     }
@@ -311,6 +332,7 @@ glk_status glk_member_after(glk_epoch *self, const glk_frame *frame, uint32_t la
     if (label == GLK_LABEL_COMMA) {
         glk_frame next = *frame;
         next.param = pack(obligations, KEY_GAP);
+        note_comma(self, &object, obligations);
         return add_way(self, GLK_NONE, next, err);
     }
     uint32_t k = glk_object_class(&object, label);

@@ -172,9 +172,9 @@ uint32_t glk_object_next(const glk_objects *self, const glk_object *object, uint
     }
     /* A required member cannot be passed.  Members are asked for one by one, so that looking at the
      * one before is enough. */
-    bool stopped = from > now.index && from <= container->ordered &&
+    bool stopped = from > now.index && from < container->ordered &&
                    glk_class_required(container, from - 1);
-    if (from > container->ordered) {
+    if (from >= container->ordered) {
         stopped = barrier(object, &now) < container->ordered;
     }
     for (uint32_t k = from; k < classes && !stopped; k++) {

@@ -43,7 +43,11 @@ typedef struct glk_obligations { /* a view */
 } glk_obligations;
 
 /* The parameter of a container's continuation: obligations << GLK_PHASE_BITS | phase (member.h). */
-enum { GLK_PHASE_BITS = 4, GLK_PHASE_MASK = 15 };
+enum {
+    GLK_PHASE_BITS = 4,
+    GLK_PHASE_MASK = 15,
+    GLK_PHASE_DUE = 8 /* from this phase on a member must come */
+};
 
 typedef struct glk_objects { /* the records */
     glk_account *account;
@@ -77,13 +81,24 @@ static inline uint32_t glk_object_class(const glk_object *self, uint32_t label) 
                                            : self->container.named + (label - GLK_LABEL_FREE);
 }
 
-/* Whether what is being read, or the container, may turn out to be impossible to finish because too
- * few different values are left. */
-static inline bool glk_object_is_risky(const glk_object *self, const glk_obligations *now) {
+/* Whether the next item or free key may turn out to be impossible, whatever was seen. */
+static inline bool glk_object_may_run_out(const glk_object *self) {
+    return glk_object_is_unique(self) && (self->container.flags & GLK_ENDLESS) == 0;
+}
+/* Whether an item or key must come that differs from some known ones. */
+static inline bool glk_object_is_due(const glk_object *self, const glk_obligations *now,
+                                     uint32_t phase) {
+    return phase >= GLK_PHASE_DUE && now->seen != 0 && now->seen != GLK_SEEN_SOME &&
+           glk_object_may_run_out(self);
+}
+/* Whether what is being read, what must come next, or the container may turn out to be impossible to
+ * finish because too few different values are left. */
+static inline bool glk_object_is_risky(const glk_object *self, const glk_obligations *now,
+                                       uint32_t phase) {
     bool tight = (self->container.flags & GLK_TIGHT) != 0;
     bool reads = now->start < GLK_START_SOME && now->seen != 0 && now->seen != GLK_SEEN_SOME;
-    return glk_object_is_unique(self) &&
-           (tight || (reads && (self->container.flags & GLK_ENDLESS) == 0));
+    return (tight && glk_object_is_unique(self)) || (reads && glk_object_may_run_out(self)) ||
+           glk_object_is_due(self, now, phase);
 }
 
 /* The obligations before any member. */
