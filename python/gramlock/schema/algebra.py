@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import InvalidSchemaError, LimitError, Place
 from . import arrays, complement, objects
 from .arrays import ArraySet
+from .formats import FORMATS
 from .load import Path, place_of
 from .nodes import (
     ANYTHING,
@@ -518,6 +519,14 @@ class Algebra:
             if not any(self.is_void(need, depth - 1) for need in array.needed()):
                 return False
         return all(objects.is_void(item, self, depth - 1) for item in shape.objects)
+
+    def has_gap(self, node: Node) -> bool:
+        """Whether *node* has strings by a format that is written or checked only in part.
+
+        That nothing is left of such a set then says nothing about the set that the schema means.
+        """
+        formats = (name for part in self.expand(node).strings for name in part.formats)
+        return any(name in FORMATS and FORMATS[name].gap for name in formats)
 
     def has_name(self, inside: tuple[StringSet, ...], outside: tuple[StringSet, ...]) -> bool:
         """Whether some string is in all of *inside* and none of *outside*."""

@@ -40,7 +40,7 @@ FEW_NAMES, MAX_NAMES = 32, 4096  # of a region, up to which they are listed
 MAX_PRODUCT = 16  # alternatives up to which unions are multiplied out to keep each one's order
 MAX_COPIES = 64  # alternatives up to which each gets what is certain beside them
 
-_PREFIX = re.compile(r"\^[A-Za-z0-9_-]+")
+_PREFIX = re.compile(r"\^[A-Za-z0-9_-]+\$?")  # or a single name
 _RUN = re.compile(r"\^(\[\^?([^\]\\^]|\\.)+\]|\.|\\[wd])[+*]\$")
 _TAIL = re.compile(r"^[^|($\\]*\.\*\$$")  # whatever this matches may go on, but not in a new line
 _AT_END = re.compile(r"\$|\\[bB]|\(\?(?!:)")  # what may look at the end, or what follows
