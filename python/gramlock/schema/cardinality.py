@@ -231,20 +231,28 @@ def _has_spelling(value: str) -> bool:
 
 
 def _inhabited_array(array: ArraySet, algebra: Algebra, look: int) -> bool:
-    if array.counts or (array.unique and array.low > 1):
+    if array.unique and (array.counts or array.low > 1):
         return False
-    return all(_is_inhabited(node, algebra, look) for node in array.needed())
+    if array.counts and (array.high is not None or any(c.high is not None for c in array.counts)):
+        return False
+    counted = [algebra.both(array.rest, each.node) for each in array.counts]
+    items = [array.item(index) for index in range(min(array.low, len(array.prefix) + 1))]
+    if counted:
+        items = [*array.prefix, array.rest, *counted]
+    return all(_is_inhabited(node, algebra, look) for node in items)
 
 
 def _endless_array(array: ArraySet, algebra: Algebra, look: int) -> bool:
-    if not _inhabited_array(array, algebra, look):
+    if array.high == 0 or not _inhabited_array(array, algebra, look):
         return False
-    if array.unique:  # with a single item it says nothing
-        return array.high != 0 and is_endless(array.item(0), algebra, look)
-    if any(is_endless(node, algebra, look) for node in array.needed()):
-        return True
-    items = (*array.prefix, array.rest)
-    return array.high is None and all(_is_inhabited(node, algebra, look) for node in items)
+    if array.counts or (array.high is None and not array.unique):
+        items = [*array.prefix, array.rest]
+        if all(_is_inhabited(node, algebra, look) for node in items):
+            return True  # they may be of any length
+    items = [array.item(index) for index in range(max(1, min(array.low, len(array.prefix) + 1)))]
+    return any(is_endless(node, algebra, look) for node in items) and all(
+        _is_inhabited(node, algebra, look) for node in items
+    )
 
 
 def _inhabited_object(item: ObjectSet, algebra: Algebra, look: int) -> bool:

@@ -274,16 +274,27 @@ class _Conditional:
         for each, hit, miss in zip(self.array.counts, self.hits, self.misses, strict=True):
             counted = range(min(each.start, len(classes)), len(classes))
             if hit >= 0:
-                pairs = [
-                    (k, hit) for k in counted if any(c.literals >> hit & 1 for c in classes[k])
-                ]
-                rest = has_rest and bool(pairs) and pairs[-1][0] == len(classes) - 1
-                if not rest and len(pairs) < each.low:
+                usable = [k for k in counted if any(c.literals >> hit & 1 for c in classes[k])]
+                most = self._places(usable, len(classes), has_rest, self.high)
+                if most is not None and most < each.low:
                     return None
-                found.append(("at_least", each.low, pairs))
+                found.append(("at_least", each.low, [(k, hit) for k in usable]))
             if miss >= 0 and counted:
+                forced = [k for k in counted if not any(c.literals >> miss & 1 for c in classes[k])]
+                least = self._places(forced, len(classes), has_rest, self.low)
+                if least is not None and each.high is not None and least > each.high:
+                    return None
                 found.append(("all_but", each.high, [(k, miss) for k in counted]))
         return found
+
+    @staticmethod
+    def _places(classes: list[int], count: int, has_rest: bool, length: int | None) -> int | None:
+        """How many of *length* items are of some of the *count* classes; None without bound."""
+        positions = count - has_rest
+        places = sum(k < positions and (length is None or k < length) for k in classes)
+        if not (has_rest and count - 1 in classes):
+            return places
+        return None if length is None else places + max(length - positions, 0)
 
     # -- different items ----------------------------------------------------------------------
 
@@ -302,6 +313,8 @@ class _Conditional:
         for each in self.array.counts:
             counted = values_of(each.node, self.algebra)
             if counted is not None and len(counted) < each.low:
+                message = f"there are no {each.low} different items of this kind"
+                self.algebra.conflict(each.node.path, message)
                 return False
         known = _identities(values)
         if known is not None:
