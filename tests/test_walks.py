@@ -72,6 +72,42 @@ SCHEMAS: dict[str, Any] = {
         },
         "$ref": "#/$defs/tree",
     },
+    "different items": {
+        "type": "array",
+        "items": {"enum": ["red", "green", "blue", 1, 2.5]},
+        "uniqueItems": True,
+        "minItems": 2,
+        "maxItems": 4,
+    },
+    "some items": {
+        "type": "array",
+        "items": {"enum": ["yes", "no", "maybe"]},
+        "contains": {"const": "yes"},
+        "maxContains": 2,
+        "minItems": 1,
+        "maxItems": 4,
+    },
+    "names that need others": {
+        "type": "object",
+        "properties": {"a": {"enum": [1, 2]}, "b": {"type": "boolean"}, "c": {"type": "null"}},
+        "additionalProperties": False,
+        "dependentRequired": {"a": ["b"]},
+        "minProperties": 1,
+        "not": {"required": ["b", "c"]},
+    },
+    "if a then b": {
+        "type": "object",
+        "properties": {
+            "kind": {"enum": ["cat", "dog"]},
+            "lives": {"type": "integer", "maximum": 9},
+        },
+        "required": ["kind"],
+        "additionalProperties": {"type": "boolean"},
+        "maxProperties": 4,
+        "if": {"properties": {"kind": {"const": "cat"}}},
+        "then": {"required": ["lives"], "properties": {"lives": {"minimum": 1}}},
+        "else": {"properties": {"lives": {"const": 1}}},
+    },
 }
 PATTERNS = {
     "date": r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])",
@@ -79,6 +115,7 @@ PATTERNS = {
     "no look-alike": r"(?!.*(?:aa|cat))[a-t]{1,12}",
     "any script": r"[\p{L}]{1,5}(?: \p{N}{1,3})?",
 }
+ROOMY = gramlock.Limits(program_bytes=1 << 30)  # a general walk among items that must differ
 CLOSING = [b'"', b"}", b"]"]  # in this order: inside a string the others are text
 OPENING = frozenset(b"{[")
 GRAMMARS = [*SCHEMAS, *PATTERNS]
@@ -174,7 +211,7 @@ def check_sample(walk: Walk, chart: Chart, allowed: set[int], count: int) -> Non
 @pytest.mark.parametrize("tokenizer", NAMES)
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_walks(tokenizer: str, name: str, thorough: bool) -> None:
-    program = vocabulary(tokenizer).compile(grammar(name))
+    program = vocabulary(tokenizer).compile(grammar(name), limits=ROOMY)
     oracle = ChartOracle(program.grammar.dump(), tokens(tokenizer))
     for seed in range(20 if thorough else 2):
         walk = Walk(tokenizer, program, seed)
@@ -199,7 +236,7 @@ def test_every_token_by_the_oracle(tokenizer: str, thorough: bool) -> None:
     """The whole mask is the oracle's; 100 states in the long run."""
     states, enough = 0, 34 if thorough else 5
     for name in itertools.cycle(GRAMMARS):
-        program = vocabulary(tokenizer).compile(grammar(name))
+        program = vocabulary(tokenizer).compile(grammar(name), limits=ROOMY)
         oracle = ChartOracle(program.grammar.dump(), tokens(tokenizer))
         walk = Walk(tokenizer, program, 100 + states)
         for _ in range(walk.rng.randrange(1, 12)):
@@ -220,7 +257,7 @@ def test_batches_on_threads(tokenizer: str) -> None:
     vocab = vocabulary(tokenizer)
     walks = []
     for seed, name in enumerate(GRAMMARS * 3):
-        walk = Walk(tokenizer, vocab.compile(grammar(name)), seed)
+        walk = Walk(tokenizer, vocab.compile(grammar(name), limits=ROOMY), seed)
         for _ in range(seed):
             allowed = walk.allowed() - set(vocab.end_ids)
             if not allowed:
