@@ -49,6 +49,7 @@ _INSIDE = "left to a validator, since something in contains cannot be enforced"
 _DECLARING = frozenset("properties required patternProperties enum const".split())
 _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _BOUNDED = frozenset(_NUMERIC)
+_LISTING = frozenset(("type", "enum"))
 _TEXTUAL = frozenset("minLength maxLength pattern format".split())
 _LISTED = frozenset(arrays.KEYS)
 _KEYED = frozenset(
@@ -321,6 +322,10 @@ class Reader:
         bits = found.get("type", ALL_TYPES)
         if len(found) == 1 and "type" in found:
             return _of_types(bits)
+        if "enum" in found and _LISTING.issuperset(found) and bits & STRING_TYPE:
+            names = found["enum"]
+            if names and all(isinstance(name, str) for name in names):
+                return Shape(0, (), (StringSet(values=tuple(names)),), (), ())
         flags = sets.NULL if bits & NULL_TYPE else 0
         flags |= sets.TRUE | sets.FALSE if bits & BOOLEAN_TYPE else 0
         shape = Shape(
