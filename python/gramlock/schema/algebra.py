@@ -22,6 +22,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import InvalidSchemaError, LimitError, Place
@@ -98,7 +99,7 @@ def kind_of(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, (int, float, Decimal)):
+    if isinstance(value, (int, float, Decimal, Fraction)):
         return "number"
     if isinstance(value, str):
         return "string"
@@ -491,6 +492,9 @@ class Algebra:
 
     def _has_no_string(self, strings: StringSet) -> bool:
         """Whether certainly no string is in the set; a witness is much cheaper than the search."""
+        plain = not (strings.patterns or strings.formats) and strings.max_length is None
+        if plain and all(part.values is not None for part in strings.without):
+            return strings.values == ()  # few are left out
         if strings.patterns and strings.contains(_candidate((strings,)), self.expressions):
             return False
         if not strings.formats:
@@ -519,6 +523,13 @@ class Algebra:
             if not any(self.is_void(need, depth - 1) for need in array.needed()):
                 return False
         return all(objects.is_void(item, self, depth - 1) for item in shape.objects)
+
+    def is_plain(self, node: Node) -> bool:
+        """Whether *node* has a complement, and both treat all arrays alike, and all objects."""
+        shape = self.expand(node)
+        if shape.arrays not in ((), (ARRAYS,)) or shape.objects not in ((), (OBJECTS,)):
+            return False
+        return all(map(_is_exact, shape.strings))
 
     def has_gap(self, node: Node) -> bool:
         """Whether *node* has strings by a format that is written or checked only in part.
@@ -615,6 +626,13 @@ def _needs(shape: Shape) -> list[list[Node]]:
     """For each alternative the nodes of which it needs a value."""
     found = [array.needed() for array in shape.arrays]
     return found + [item.needed() for item in shape.objects]
+
+
+def _is_exact(strings: StringSet) -> bool:
+    """Whether the language of each format is the document's."""
+    if any(FORMATS[name].gap for name in strings.formats if name in FORMATS):
+        return False
+    return all(map(_is_exact, strings.without))
 
 
 def _candidate(strings: Iterable[StringSet]) -> str:

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LimitError
 from . import complement
 from . import objects as sets
-from .formats import FORMATS
 from .nodes import Node, Shape
 from .objects import Clause, ObjectSet, Region, Some
 from .strings import StringSet
@@ -263,7 +262,7 @@ class Container:
         algebra = self._algebra
         certain: dict[tuple[int, Node], int | bool] = {}
         for index, nodes in wanted.items():
-            plain = tuple(node for node in nodes if _is_plain(algebra.expand(node)))
+            plain = tuple(node for node in nodes if algebra.is_plain(node))
             if self._plain.get(index) != plain:
                 self._plain[index] = plain
                 parts[index] = _parts(self.classes[index].node, plain, algebra)
@@ -292,10 +291,10 @@ class Container:
         Raises:
             LimitError: They are too many.
         """
-        expand = self._algebra.expand
+        is_plain = self._algebra.is_plain
         found = {}
         for index, nodes in wanted.items():
-            plain = frozenset(node for node in nodes if _is_plain(expand(node)))
+            plain = frozenset(node for node in nodes if is_plain(node))
             if len(plain) == len(nodes):
                 found[index] = [(part, [frozenset[Node]()]) for part in parts[index]]
                 continue
@@ -464,21 +463,6 @@ def _listed(shape: Shape) -> tuple[list[Any], Shape]:
         shape.objects,
     )
     return values, other
-
-
-def _is_plain(shape: Shape) -> bool:
-    """Whether a set and its complement treat all arrays alike, and all objects, and are exact."""
-    from .algebra import ARRAYS, OBJECTS
-
-    if shape.arrays not in ((), (ARRAYS,)) or shape.objects not in ((), (OBJECTS,)):
-        return False
-    return all(_is_exact(part) for part in shape.strings)
-
-
-def _is_exact(strings: StringSet) -> bool:
-    if any(FORMATS[name].gap for name in strings.formats if name in FORMATS):
-        return False
-    return all(_is_exact(part) for part in strings.without)
 
 
 def _needed(

@@ -468,7 +468,7 @@ def settled(objects: ObjectSet, algebra: Algebra, depth: int = 0) -> ObjectSet |
                 return None
             if len(left) == 1:
                 alone.append(left[0])
-            else:
+            elif not depth or not any(_implied(base, one, algebra, depth) for one in left):
                 clauses.append(clause if len(left) == len(clause) else left)
         o = base
         base = ObjectSet(o.members, o.regions, o.low, o.high, o.some, tuple(clauses))
@@ -476,6 +476,22 @@ def settled(objects: ObjectSet, algebra: Algebra, depth: int = 0) -> ObjectSet |
             break
         base = join([base, *alone], algebra)
     return base
+
+
+def _implied(base: ObjectSet, other: ObjectSet, algebra: Algebra, depth: int) -> bool:
+    """Whether every object of *base* is in *other*, as far as single members show."""
+    if other.conditional or not is_open(other.regions):
+        return False
+    for name, (node, required) in other.members.items():
+        if required is not None and base.members.get(name, (node, None))[1] is None:
+            return False
+        if node.always:
+            continue
+        if not algebra.is_plain(node):  # others may have no complement
+            return False
+        if not algebra.disjoint(base.of(name, algebra), algebra.negation(node), depth):
+            return False
+    return True
 
 
 def clash(a: ObjectSet, b: ObjectSet, algebra: Algebra, depth: int = 0) -> bool:
