@@ -63,7 +63,7 @@ def conformance(
     ] = None,
     timeout: Annotated[
         float, typer.Option(help="Seconds that a schema or an instance may take.", min=0.1)
-    ] = 20,
+    ] = 60,
     order: Order = FREE["order"],
     whitespace: Whitespace = FREE["whitespace"],
     numbers: Numbers = FREE["numbers"],

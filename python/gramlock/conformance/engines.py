@@ -96,7 +96,7 @@ def _outlines_core(options: Mapping[str, Any]) -> Compile:
     vocabulary = library.Vocabulary(_END, {bytes([byte]): [byte] for byte in range(256)})
 
     def compiled(case: Case) -> Accepts:
-        source = json.dumps(case.marked_schema)
+        source = json.dumps(case.schema)  # it takes $schema for a keyword that it lacks
         pattern = writer.build_regex_from_schema(source, r"[ \t\n\r]*")
         index = library.Index(pattern, vocabulary)
 

@@ -142,7 +142,7 @@ def run_engine(
     engine: EngineInfo,
     options: Mapping[str, Any],
     *,
-    seconds: float = 20,
+    seconds: float = 60,
     advance: Callable[[int], None] = lambda count: None,
 ) -> Run:
     """Ask an engine about every instance.
