@@ -18,6 +18,7 @@ from ..errors import LimitError
 from .arrays import ArraySet, Contains, never_equal
 from .cardinality import has_at_least, identity, is_endless, is_extensible, values_of
 from .nodes import Node
+from .numbers import is_number
 
 if TYPE_CHECKING:
     from .emit import Emitter
@@ -176,7 +177,7 @@ class _Conditional:
             return builder.FAIL
         tight = unique and self._is_tight(classes, has_rest)
         once: list[Any] = []
-        if tight:
+        if tight or self._have_spellings(values):
             one_by_one = self._one_by_one(classes, has_rest)
             if one_by_one is not None:
                 classes, once = one_by_one
@@ -357,6 +358,14 @@ class _Conditional:
     def _has_hits(self, choices: _Class, hit: int, count: int) -> bool:
         hits = (choice.node for choice in choices if choice.literals >> hit & 1)
         return any(self._has(node, count) for node in hits)
+
+    def _have_spellings(self, values: list[_Values]) -> bool:
+        """Whether all values are few and some of them may be written in endlessly many ways."""
+        if self.emitter.spelling != "any" or not values:
+            return False
+        if any(each is None for each in values):
+            return False
+        return any(is_number(value) for each in values for value in each or ())
 
     def _last_needed(self, index: int, classes: list[_Class], has_rest: bool) -> int:
         """The last place where an item of a class is needed: so many may come before it."""
