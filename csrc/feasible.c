@@ -1,4 +1,4 @@
-/* feasible.c -- whether an object or array can still be finished; see glk_formula_feasible.
+/* feasible.c -- whether an object or array can still be finished; see formula.h.
  *
  * A depth-first search over the members that may follow.  Their order does not matter to a formula,
  * so the search does not follow it: it takes an AT_LEAST whose failing would fail the formula and

@@ -1,4 +1,4 @@
-/* texts.c -- the texts of an expression that has few; see glk_expr_texts.
+/* texts.c -- the texts of an expression that has few; see expr.h.
  *
  * Breadth first over the derivatives that still have a sentence: every such beginning of a length
  * leads to a text of its own, so there are too many texts as soon as beginnings and texts found so
