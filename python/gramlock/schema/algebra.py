@@ -5,7 +5,8 @@ schema (:class:`Leaf`), a conjunction of nodes. Looking into one (:meth:`Algebra
 :class:`Shape`: for each JSON type the alternatives that are left of it. A shape's own children are
 nodes again, so recursive schemas are never unfolded, and the conjunction of two recursive schemas
 is a product construction: conjunctions are interned by their members, of which there are finitely
-many. Union joins the alternatives of each type, intersection pairs them off, under a budget.
+many. Union joins the alternatives of each type; intersection pairs them off, under a budget; those
+of objects mostly become clauses (:mod:`.objects`).
 
 Only in-place applicators (``allOf``, ``anyOf``, ``$ref`` ...) are expanded together; a schema that
 meets itself on that road says nothing about any value, and is refused by pointer.
