@@ -341,6 +341,34 @@ def test_k_branches_are_k_clauses(kind: str) -> None:
         assert len(found.clauses) == count
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {
+            "type": "object",
+            "required": ["a"],
+            "anyOf": [{"properties": {"b": True}, "required": ["b"]}, {"required": ["c"]}],
+            "unevaluatedProperties": False,
+            "maxProperties": 1,
+        },
+        {"items": {"enum": [1, 2]}, "uniqueItems": True, "minItems": 3, "type": "array"},
+        {
+            "type": "object",
+            "minProperties": 1,
+            "dependentRequired": {"a": ["b"], "b": ["c"], "c": ["a"]},
+            "properties": {"a": True, "b": True, "c": False},
+            "additionalProperties": False,
+        },
+    ],
+)
+def test_what_nothing_satisfies_is_refused_when_it_is_read(schema: dict[str, Any]) -> None:
+    for document in (schema, {"type": "object", "properties": {"x": schema}, "required": ["x"]}):
+        with pytest.raises(gramlock.UnsatisfiableError) as caught:
+            grammar(document)
+        assert caught.value.places
+    assert grammar({"properties": {"x": schema}}).accepts("{}")
+
+
 def ladder(length: int, step: Any) -> dict[str, Any]:
     """Schemas that refer to each other, from one to the next by *step*."""
     steps = {f"d{i}": step(f"#/$defs/d{i + 1}") for i in range(length)}

@@ -25,6 +25,7 @@ from ..errors import (
 from .algebra import Algebra
 from .emit import Emitter
 from .exclusive import separate
+from .inhabited import has_sentence, is_plain
 from .load import SCHEMA_NODES, Loader, place_of
 from .model import Reader
 from .options import SchemaOptions
@@ -135,14 +136,20 @@ class _Attempt:
         Raises:
             UnsatisfiableError: Nothing is in it.
         """
-        emitter, algebra = self.emitter, self.algebra
-        failed = self.node == emitter.builder.FAIL
-        if failed or (emitter.recursive and not algebra.inhabited(self.root)):
-            nothing = Place("no value satisfies the schema", "")
-            raise UnsatisfiableError(algebra.conflicts or nothing)
-        reader = self.reader
-        report = Report(reader.leaves, self.options, self.unsupported, reader.annotations)
-        return emitter.builder.finish(self.node), report
+        emitter, reader = self.emitter, self.reader
+        if self.node == emitter.builder.FAIL:
+            raise self._nothing()
+        if emitter.recursive and not self.algebra.inhabited(self.root):
+            raise self._nothing()
+        handle = emitter.builder.finish(self.node)
+        if not is_plain(self.root, self.algebra) and not has_sentence(handle, self.options.limits):
+            raise self._nothing()
+        return handle, Report(reader.leaves, self.options, self.unsupported, reader.annotations)
+
+    def _nothing(self) -> UnsatisfiableError:
+        return UnsatisfiableError(
+            self.algebra.conflicts or Place("no value satisfies the schema", "")
+        )
 
 
 def _in_order(places: list[Place]) -> list[Place]:
