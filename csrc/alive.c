@@ -65,15 +65,16 @@ static glk_status judge(glk_epoch *self, uint32_t cont, uint32_t text, int byte,
     return GLK_OK;
 }
 
-static glk_status is_at_risk(glk_epoch *self, const glk_thread *thread, uint32_t text, bool *out,
-                             glk_error *err) {
-    judgement found = {0};
-    *out = false;
-    if (glk_cont_at(self, thread->rest)->risky) {
-        GLK_TRY(judge(self, thread->rest, text, NO_BYTE, true, &found, err));
-        *out = found.pending || found.due || found.tight;
-    }
-    return GLK_OK;
+static glk_status risk_of(glk_epoch *self, const glk_thread *thread, uint32_t text,
+                          judgement *out, glk_error *err) {
+    *out = (judgement){0};
+    return glk_cont_at(self, thread->rest)->risky
+               ? judge(self, thread->rest, text, NO_BYTE, true, out, err)
+               : GLK_OK;
+}
+
+static bool is_at_risk(const judgement *risk) {
+    return risk->pending || risk->due || risk->tight;
 }
 
 static glk_status judge_all(glk_epoch *self, uint32_t id, int byte, judgement *out,
@@ -88,7 +89,7 @@ static glk_status judge_all(glk_epoch *self, uint32_t id, int byte, judgement *o
 glk_status glk_alive_is_fresh(glk_epoch *self, uint32_t id, bool *out, glk_error *err) {
     judgement found = {0};
     GLK_TRY(judge_all(self, id, NO_BYTE, &found, err));
-    *out = !found.pending;
+    *out = !found.pending && !found.due;
     return GLK_OK;
 }
 
@@ -96,7 +97,7 @@ glk_status glk_alive_may_repeat(glk_epoch *self, uint32_t id, uint8_t byte, bool
                                 glk_error *err) {
     judgement found = {0};
     GLK_TRY(judge_all(self, id, byte, &found, err));
-    *out = found.pending;
+    *out = found.pending || found.due;
     return GLK_OK;
 }
 
@@ -219,11 +220,11 @@ typedef struct search {
 /* Whether one of a configuration's threads needs no further look. */
 static glk_status is_safe(search *self, uint32_t id, bool *out) {
     const glk_config *config = glk_config_at(self->epoch, id);
-    bool at_risk = true;
     *out = config->can_end;
     for (uint32_t i = 0; i < config->count && !*out; i++) {
-        GLK_TRY(is_at_risk(self->epoch, &config->threads[i], config->text, &at_risk, self->err));
-        *out = !at_risk;
+        judgement risk;
+        GLK_TRY(risk_of(self->epoch, &config->threads[i], config->text, &risk, self->err));
+        *out = !is_at_risk(&risk);
     }
     return GLK_OK;
 }
@@ -297,7 +298,7 @@ static glk_status look_behind(search *self, uint32_t id, bool *found) {
 }
 
 /* Whether a thread at risk can be finished. */
-static glk_status is_alive(glk_epoch *epoch, const glk_thread *thread, uint32_t text,
+static glk_status search_for(glk_epoch *epoch, const glk_thread *thread, uint32_t text,
                            uint64_t *steps, bool *out, glk_error *err) {
     search job = {.epoch = epoch, .steps = steps, .err = err};
     uint32_t first;
@@ -316,6 +317,27 @@ static glk_status is_alive(glk_epoch *epoch, const glk_thread *thread, uint32_t 
     return status;
 }
 
+static glk_status is_alive(glk_epoch *epoch, const glk_thread *thread, uint32_t text,
+                           uint64_t *steps, bool *out, glk_error *err) {
+    judgement risk;
+    *out = true;
+    GLK_TRY(risk_of(epoch, thread, text, &risk, err));
+    if (!is_at_risk(&risk)) {
+        return GLK_OK;
+    }
+    if (risk.pending || risk.tight) {
+        return search_for(epoch, thread, text, steps, out, err);
+    }
+    /* What is due comes after the terminal, whatever the text so far. */
+    glk_cont *rest = glk_table_at(&epoch->conts, thread->rest);
+    if (rest->life == GLK_FATE_UNKNOWN) {
+        GLK_TRY(search_for(epoch, thread, text, steps, out, err));
+        rest->life = *out ? GLK_FATE_ALIVE : GLK_FATE_DEAD;
+    }
+    *out = rest->life == GLK_FATE_ALIVE;
+    return GLK_OK;
+}
+
 glk_status glk_alive_filter(glk_epoch *self, uint32_t id, uint64_t *steps, uint32_t *out,
                             glk_error *err) {
     const glk_config *config = glk_config_at(self, id);
@@ -324,11 +346,8 @@ glk_status glk_alive_filter(glk_epoch *self, uint32_t id, uint64_t *steps, uint3
     glk_vec_init(&kept, NULL, sizeof(glk_thread));
     glk_status status = GLK_OK;
     for (uint32_t i = 0; i < config->count && status == GLK_OK; i++) {
-        bool at_risk, alive = true;
-        status = is_at_risk(self, &config->threads[i], config->text, &at_risk, err);
-        if (status == GLK_OK && at_risk) {
-            status = is_alive(self, &config->threads[i], config->text, steps, &alive, err);
-        }
+        bool alive = true;
+        status = is_alive(self, &config->threads[i], config->text, steps, &alive, err);
         dropped += !alive;
         if (status == GLK_OK && alive) {
             status = glk_vec_push(&kept, &config->threads[i], err);

@@ -55,6 +55,7 @@ typedef struct glk_cont {
     uint32_t bare; /* the same without texts and seen values; itself if there are none */
     bool captures; /* inside it is an item or key whose text matters */
     bool risky;    /* ... and that may turn out to be impossible to finish, see alive.h */
+    uint8_t life;  /* glk_fate; if all that it owes is something new */
 } glk_cont;
 
 typedef enum glk_text_mode { GLK_TEXT_OUTSIDE, GLK_TEXT_STRING, GLK_TEXT_ESCAPE } glk_text_mode;

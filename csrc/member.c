@@ -56,9 +56,9 @@ static uint32_t start_of(glk_epoch *self, const glk_object *object, uint32_t see
     if (self->text != GLK_TEXT_BARE && seen != GLK_SEEN_SOME) {
         return self->text;
     }
-    self->maybe = self->maybe || (flags & GLK_TIGHT) != 0 ||
-                  (seen != 0 && (flags & GLK_ENDLESS) == 0);
-    return seen == 0 ? GLK_START_FRESH : GLK_START_SOME;
+    /* Where it may run out, a comma inside a token has stopped there: see note_comma. */
+    self->maybe = self->maybe || (flags & GLK_TIGHT) != 0;
+    return seen == 0 || glk_object_may_run_out(object) ? GLK_START_FRESH : GLK_START_SOME;
 }
 
 /* A comma comes: in a bare configuration there may be nothing left to follow it. */

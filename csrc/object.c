@@ -1,11 +1,9 @@
 /* object.c -- see object.h. */
 #include "object.h"
 
-typedef enum life { LIFE_UNKNOWN, ALIVE, DEAD } life;
-
 typedef struct glk_record {
     const uint32_t *words; /* node, index, seen, start, residual, there */
-    uint8_t life;          /* of the obligations: whether they can be met */
+    uint8_t life;          /* glk_fate, of the obligations: whether they can be met */
 } glk_record;
 
 enum { HEAD = 4 };
@@ -216,13 +214,13 @@ static glk_status is_alive(glk_objects *self, const glk_object *object, uint32_t
     if (size == 0 || now.residual[size - 1] == GLK_F_TRUE) {
         return GLK_OK;
     }
-    if (record_at(self, state)->life == LIFE_UNKNOWN) {
+    if (record_at(self, state)->life == GLK_FATE_UNKNOWN) {
         glk_outlook outlook = {
             .container = &object->container, .index = now.index, .seen = now.there};
         GLK_TRY(glk_formula_feasible(&outlook, now.residual, steps, out, err));
-        record_at(self, state)->life = *out ? ALIVE : DEAD;
+        record_at(self, state)->life = *out ? GLK_FATE_ALIVE : GLK_FATE_DEAD;
     }
-    *out = record_at(self, state)->life == ALIVE;
+    *out = record_at(self, state)->life == GLK_FATE_ALIVE;
     return GLK_OK;
 }
 

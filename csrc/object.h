@@ -36,6 +36,8 @@ typedef struct glk_object {
     bool simple;               /* obligations are an index unless something was seen */
 } glk_object;
 
+typedef enum glk_fate { GLK_FATE_UNKNOWN, GLK_FATE_ALIVE, GLK_FATE_DEAD } glk_fate;
+
 typedef struct glk_obligations { /* a view */
     uint32_t index, seen, start;
     const uint32_t *residual; /* NULL without a formula */
