@@ -210,7 +210,7 @@ def test_what_is_no_schema_says_what_to_do() -> None:
         def model_json_schema(cls) -> dict[str, str]:
             return {"type": "integer"}
 
-    for wrong, hint in (('{"type": "integer"}', "json.loads"), (Model, "model_json_schema")):
+    for wrong, hint in (('{"type": "integer"}', "json.loads"), (Model, "from_type")):
         with pytest.raises(gramlock.InvalidSchemaError, match=hint):
             Grammar.from_json_schema(wrong)  # type: ignore[arg-type]
 

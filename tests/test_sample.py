@@ -56,6 +56,25 @@ def test_random_grammars(seed: int) -> None:
         assert text is None or oracle.accepts(tuple(text)), text
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "required": ["a"], "dependentRequired": {"c": ["c"]}},
+        {"type": "object", "required": ["abc", "b"], "minProperties": 3},
+        {"type": "array", "contains": {"const": "needle"}},
+        {"type": "array", "contains": {"const": 3}, "minContains": 2},
+        {"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 3},
+    ],
+)
+def test_what_is_needed_for_an_end_is_found_soon(schema: dict[str, object]) -> None:
+    for layout in ({}, {"indent": 2}):
+        made = Grammar.from_json_schema(schema, order="any", **layout)
+        for seed in range(15):
+            text = made.sample(seed, soft_limit=30)
+            assert len(text) < 1000
+            assert made.accepts(text)
+
+
 def test_a_seed_is_a_sentence() -> None:
     made = Grammar.from_regex("[a-z]{3,9}")
     assert made.sample(7) == made.sample(7)

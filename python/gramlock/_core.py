@@ -291,13 +291,14 @@ class GrammarHandle:
     """A finished grammar.
 
     Attributes:
+        expressions: The store that its expressions live in.
         fingerprint: 64-bit hash of its content, 0 if memory ran out.
         tokens_below: One more than the largest token id it names, 0 if it names none.
     """
 
     def __init__(self, handle: Any, store: Expressions, tokens_below: int) -> None:
         self._handle = handle
-        self._store = store
+        self.expressions = store
         self.tokens_below = tokens_below
 
     @functools.cached_property

@@ -45,6 +45,7 @@ class Grammar:
         self.limits = limits or Limits()
         self._lock = threading.Lock()
         self._program: ProgramHandle | None = None
+        self._listed: list[bytes] | None = None
 
     @property
     def fingerprint(self) -> int:
@@ -205,11 +206,19 @@ class Grammar:
         Raises:
             LimitError: It did not end within ``limits.sample_bytes``.
         """
-        from .sampling import sample
+        from .sampling import listed_texts, sample
 
         generator = random.Random(seed)
         first = self._handle.tokens_below
-        return sample(self._matcher(), first, generator, soft_limit, self.limits.sample_bytes)
+        hard_limit = self.limits.sample_bytes
+
+        def listed() -> list[bytes]:
+            with self._lock:
+                if self._listed is None:
+                    self._listed = listed_texts(self._handle)
+                return self._listed
+
+        return sample(self._matcher(), first, generator, soft_limit, hard_limit, listed)
 
     def dump(self) -> dict[str, Any]:
         """The grammar as plain data: ``root``, ``nodes`` and ``exprs`` by id."""
