@@ -314,7 +314,16 @@ def _product(a: tuple[Region, ...], b: tuple[Region, ...], algebra: Algebra) -> 
 def intersect(a: ObjectSet, b: ObjectSet, algebra: Algebra) -> ObjectSet | None:
     """The objects of both, or None."""
     both = _joined(a, b, algebra)
-    return settled(both, algebra) if both is not None and both.clauses else both
+    if both is None or not both.clauses:
+        return both
+    fresh = len(both.clauses) - len(a.clauses) if _is_clauses(b) else None
+    return settled(both, algebra, fresh=fresh)
+
+
+def _is_clauses(objects: ObjectSet) -> bool:
+    """Whether a set is no more than its clauses."""
+    o = objects
+    return not (o.members or o.low or o.some) and o.high is None and is_open(o.regions)
 
 
 def _joined(a: ObjectSet, b: ObjectSet, algebra: Algebra) -> ObjectSet | None:
@@ -387,7 +396,7 @@ def constrain(objects: ObjectSet, clause: Clause, algebra: Algebra) -> ObjectSet
     """:func:`with_clause`, or None where that shows to be empty; a single alternative is joined."""
     if any(is_full(one) for one in clause):
         return objects
-    return settled(with_clause(objects, clause), algebra)
+    return settled(with_clause(objects, clause), algebra, fresh=1)
 
 
 def meet(a: Clause, b: Clause, algebra: Algebra) -> Clause:
@@ -452,17 +461,21 @@ def _declares(a: Clause, b: Clause) -> bool:
     )
 
 
-def settled(objects: ObjectSet, algebra: Algebra, depth: int = 0) -> ObjectSet | None:
+def settled(
+    objects: ObjectSet, algebra: Algebra, depth: int = 0, fresh: int | None = None
+) -> ObjectSet | None:
     """*objects* without alternatives that clash with its members; None where no others are left.
 
     A clause with one alternative becomes part of the members, which may settle further ones.
-    *depth* is how deep values may be looked into.
+    *depth* is how deep values may be looked into. Only the last *fresh* clauses, None for all, have
+    not been settled with these members before.
     """
     base: ObjectSet | None = objects
     while base is not None:
-        clauses: list[Clause] = []
+        known = 0 if fresh is None else len(base.clauses) - fresh
+        clauses: list[Clause] = list(base.clauses[:known])
         alone: list[ObjectSet] = []
-        for clause in base.clauses:
+        for clause in base.clauses[known:]:
             left = tuple(one for one in clause if not clash(base, one, algebra, depth))
             if not left:
                 return None
@@ -474,7 +487,7 @@ def settled(objects: ObjectSet, algebra: Algebra, depth: int = 0) -> ObjectSet |
         base = ObjectSet(o.members, o.regions, o.low, o.high, o.some, tuple(clauses))
         if not alone:
             break
-        base = join([base, *alone], algebra)
+        base, fresh = join([base, *alone], algebra), None
     return base
 
 
