@@ -27,7 +27,7 @@ from gramlock.schema import arrays, conditions, numbers, objects, unevaluated
 from gramlock.schema.algebra import Algebra
 from gramlock.schema.objects import ObjectSet
 from test_schema_suite import rows
-from validator import Validator, is_huge, spelled
+from validator import Validator, is_huge, spelled, with_exponent
 
 FREE = {"order": "any", "whitespace": "flexible", "numbers": "any", "formats": "annotate"}
 REFUSED = (gramlock.UnsupportedSchemaError, gramlock.LimitError)
@@ -54,8 +54,13 @@ class Comparison:
             self.made = None
             self.counts["unsatisfiable"] += 1
 
-    def accepts(self, text: str) -> bool:
-        return self.made is not None and self.made.accepts(text)
+    def accepts(self, text: str) -> bool | None:
+        """None where a budget is passed."""
+        try:
+            return self.made is not None and self.made.accepts(text)
+        except gramlock.LimitError:
+            self.counts["limit"] += 1
+            return None
 
     def compare(self, value: Any) -> None:
         """Ask both about a value."""
@@ -66,15 +71,16 @@ class Comparison:
         if valid is None:
             self.counts["no opinion"] += 1
             return
-        try:
-            accepted = self.accepts(text)
-        except gramlock.LimitError:
-            self.counts["limit"] += 1
+        accepted = self.accepts(text)
+        if accepted is None:
             return
         self.counts["valid" if valid else "invalid"] += 1
         if accepted != valid:
             verdicts = f"accepted {accepted}, valid {valid}"
             self.wrong.append(f"{json.dumps(self.schema)} on {text}: {verdicts}")
+        other = spelled(value, with_exponent(random.Random(text)))
+        if not valid and self.accepts(other):  # of a valid one not every spelling need be accepted
+            self.wrong.append(f"{json.dumps(self.schema)} accepts {other}")
 
     def sample(self, seed: int) -> Any:
         """The value of a sentence of the grammar, which is compared; None if there is none."""
@@ -140,6 +146,7 @@ def test_random_schemas(thorough: bool) -> None:
     assert counts["refused"] < 0.05 * size
     assert counts["sentences"] > size
     assert min(counts["valid"], counts["invalid"]) > size
+    assert counts["limit"] < 0.01 * counts["valid"]
 
 
 def test_benchmark_schemas(shared: Path, thorough: bool) -> None:

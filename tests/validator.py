@@ -21,7 +21,9 @@ from __future__ import annotations
 import decimal
 import functools
 import json
+import random
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -157,13 +159,29 @@ def is_huge(value: Any) -> bool:
     return isinstance(value, Decimal) and abs(value.adjusted()) > 300
 
 
-def spelled(value: Any) -> str:
-    """A value as JSON without white space or exponents."""
+def spelled(value: Any, number: Callable[[Decimal], str] = "{:f}".format) -> str:
+    """A value as JSON without white space, its numbers as *number* writes them."""
     if isinstance(value, list):
-        return "[" + ",".join(map(spelled, value)) + "]"
+        return "[" + ",".join(spelled(item, number) for item in value) + "]"
     if isinstance(value, dict):
-        members = (f"{spelled(key)}:{spelled(part)}" for key, part in value.items())
+        members = (f"{spelled(key)}:{spelled(part, number)}" for key, part in value.items())
         return "{" + ",".join(members) + "}"
-    if isinstance(value, float | Decimal):
-        return format(exact(value), "f")
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return number(Decimal(exact(value)))
     return json.dumps(value, ensure_ascii=False)
+
+
+def with_exponent(rng: random.Random) -> Callable[[Decimal], str]:
+    """Writes numbers in other ways: an exponent, zeros at the end, a minus sign before zero."""
+
+    def write(value: Decimal) -> str:
+        places = rng.randrange(-3, 4)
+        mantissa = f"{value.scaleb(-places, EXACT):f}"
+        if value == 0 and not mantissa.startswith("-"):
+            mantissa = rng.choice(["", "-"]) + mantissa
+        if "." in mantissa:
+            mantissa += rng.choice(["", "0", "00"])
+        sign = rng.choice(["", "+"]) if places >= 0 else ""
+        return f"{mantissa}{rng.choice('eE')}{sign}{places}"
+
+    return write
