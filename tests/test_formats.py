@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from byte_expressions import ByteExpressions
+from gramlock import Grammar
 from gramlock._core import Expressions
-from gramlock.errors import GrammarSyntaxError
+from gramlock.errors import GrammarSyntaxError, UnsupportedSchemaError
 from gramlock.schema.formats import FORMATS, format_expression
 from gramlock.syntax.regex import parse
 
@@ -112,6 +113,40 @@ def test_formats_without_gap_are_their_own_supersets(store: Any) -> None:
         if form.gap is None:
             exact = format_expression(store, name, "json")
             assert exact == format_expression(store, name, "json", wide=True)
+
+
+HOST = {"format": "hostname"}
+
+
+@pytest.mark.parametrize(
+    "schema,good,bad",
+    [
+        ({"not": HOST}, ['"_"', '""'], ['"a"', '"xn--o"', "1"]),
+        ({"not": {"not": HOST}}, ['"a"', "1"], ['"_"', '"xn--o"']),
+        ({"not": {"format": "time"}}, ['"x"'], ['"12:00:00Z"', '"05:06:60+05:07"']),
+        ({"not": {"const": "xn--o", **HOST}}, ['"_"', '"a"'], ['"xn--o"']),
+        ({"not": {"enum": ["p1d", "q"], "format": "duration"}}, ['"q"'], ['"p1d"']),
+        ({"enum": ["_", "a", "xn--o"], "not": HOST}, ['"_"'], ['"a"', '"xn--o"']),
+        ({"oneOf": [HOST, {"pattern": "^x"}], "type": "string"}, ['"x_"', '"a"'], ['"xn--o"']),
+        ({"not": {"propertyNames": HOST}}, ['{"_": 1}'], ['{"a": 1}', '{"xn--o": 1}']),
+        ({"if": HOST, "then": {"maxLength": 1}}, ['"a"', '"__"'], ['"ab"', '"xn--o"']),
+    ],
+    ids=str,
+)
+def test_what_is_not_written_is_never_taken_for_invalid(
+    schema: Any, good: list[str], bad: list[str]
+) -> None:
+    made = Grammar.from_json_schema(schema)
+    assert [text for text in good if not made.accepts(text)] == []
+    assert [text for text in bad if made.accepts(text)] == []
+
+
+@pytest.mark.parametrize("name", [n for n, form in FORMATS.items() if not form.has_superset])
+@pytest.mark.parametrize("place", ["not", "names"])
+def test_formats_without_superset_have_no_complement(name: str, place: str) -> None:
+    inner: Any = {"format": name}
+    with pytest.raises(UnsupportedSchemaError, match=f"no {name}"):
+        Grammar.from_json_schema({"not": {"propertyNames": inner} if place == "names" else inner})
 
 
 # -- other readers --------------------------------------------------------------------------------

@@ -246,6 +246,24 @@ def test_complements_of_formats_leave_out_what_is_only_unwritten(store: Any) -> 
     assert StringSet(formats=("date", "idn-hostname")).without_superset() == "idn-hostname"
 
 
+def test_listed_strings_of_a_format_that_is_written_in_part(store: Any) -> None:
+    host = StringSet(formats=("hostname",))
+    certain = host.intersect(StringSet(values=("a", "_", "b.c")), store)
+    assert certain == StringSet(values=("a", "b.c"))
+    perhaps = host.intersect(StringSet(values=("a", "_", "xn--o")), store)
+    assert perhaps is not None
+    for text, written, possible in (("a", 1, 1), ("_", 0, 0), ("xn--o", 0, 1), ("b", 0, 0)):
+        body = json.dumps(text).encode()
+        assert store.matches(perhaps.expression(store), body) == bool(written)
+        assert store.matches(perhaps.expression(store, wide=True), body) == bool(possible)
+    other = StringSet(without=(host,))
+    assert other.intersect(StringSet(values=("_", "a")), store) == StringSet(values=("_",))
+    rest = other.intersect(StringSet(values=("_", "xn--o")), store)
+    assert rest is not None
+    assert not store.matches(rest.expression(store), b'"xn--o"')
+    assert store.matches(rest.expression(store, wide=True), b'"xn--o"')
+
+
 def test_a_set_without_what_it_implies_is_none(store: Any) -> None:
     hard = ("^([a-z][0-9])+$", "((c1d3g3).{4,8}){6,6}", "(t|8){10,10}$")
     whole = StringSet(None, 100, 200, hard)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gramlock.errors import LimitError, UnsatisfiableError
@@ -130,6 +130,12 @@ def _spellings(e: Expressions, text: str, encoding: Encoding) -> int:
     if any("\ud800" <= character <= "\udfff" for character in text):
         return e.NEVER
     return e.concat([e.codepoints([(ord(c), ord(c))], encoding) for c in text])
+
+
+def _one_of(texts: Iterable[str]) -> str:
+    """A pattern that these texts match, and no others."""
+    spelled = ("".join(f"\\u{{{ord(character):x}}}" for character in text) for text in texts)
+    return f"^(?:{'|'.join(spelled)})$"
 
 
 def _quoted(e: Expressions, body: int) -> int:
@@ -241,6 +247,10 @@ class StringSet:
                 kept = tuple(v for v in listed.values or () if v in others)
             else:
                 kept = tuple(v for v in listed.values or () if rest.contains(v, expressions))
+                if rest._is_narrow():
+                    may = [v for v in listed.values or () if rest.contains(v, expressions, True)]
+                    if len(may) > len(kept):
+                        return replace(rest, patterns=(*rest.patterns, _one_of(may)))
             return StringSet(values=kept) if kept else None
         longest = [n for n in (self.max_length, other.max_length) if n is not None]
         low, high = max(self.min_length, other.min_length), min(longest, default=None)
@@ -251,6 +261,11 @@ class StringSet:
         without = tuple(dict.fromkeys(self.without + other.without))
         both = StringSet(None, low, high, patterns, formats, without)
         return None if any(both._implies(part) for part in without) else both
+
+    def _is_narrow(self) -> bool:
+        """Whether some strings of the set may never be written."""
+        gaps = any(FORMATS[name].gap for name in self.formats if name in FORMATS)
+        return gaps or any(part._is_narrow() for part in self.without)
 
     def _implies(self, other: StringSet) -> bool:
         """Whether every condition of *other* is one of this set, so that its strings are there."""
