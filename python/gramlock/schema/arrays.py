@@ -5,12 +5,13 @@ being unfolded. ``high`` never reaches past an item that nothing satisfies, as f
 without looking inside.
 
 *Conditions* count the items from an index on that lie in a node (``contains``; the complement of
-"all further items are in *rest*" is "at least one, from ``len(prefix)`` on, is not"), or ask that
-no two items are equal. With them every set has a complement but one: "some two items are equal" is
-said only where the items are few enough to say which. Conditions that come down to sets of single
-items are turned into those at once, so that most complements are plain sequences again.
+"all further items are in *rest*" is "at least one, from ``len(prefix)`` on, is not"), and ask that
+no two items are equal, or that some are. With them every set has a complement. A grammar says that
+some items are equal only where the items are few enough to say which: :func:`repeated`.
+Conditions that come down to sets of single items are turned into those at once, so that most
+complements are plain sequences again.
 
-Nothing here looks into a node, but for :func:`complement` and :func:`disjoint`.
+Only :func:`complement`, :func:`disjoint` and :func:`repeated` look into nodes.
 
 Tested by tests/test_arrays.py.
 """
@@ -21,7 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .cardinality import MAX_VALUES, identity, values_of
-from .nodes import ANYTHING, InexpressibleError, Leaf, Node
+from .nodes import ANYTHING, Leaf, Node
 
 if TYPE_CHECKING:
     from .algebra import Algebra
@@ -54,9 +55,10 @@ class ArraySet:
         high: Greatest number of items, None without bound.
         counts: How many items lie in certain nodes.
         unique: No two items are equal.
+        repeats: Some two items are equal, says the complement that is this node; None = no matter.
     """
 
-    __slots__ = ("counts", "high", "low", "prefix", "rest", "unique")
+    __slots__ = ("counts", "high", "low", "prefix", "repeats", "rest", "unique")
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class ArraySet:
         high: int | None,
         counts: Iterable[Contains] = (),
         unique: bool = False,
+        repeats: Node | None = None,
     ) -> None:
         for index, node in enumerate(prefix):
             if node.never:
@@ -76,11 +79,16 @@ class ArraySet:
         kept: tuple[Contains, ...] = ()
         if counts:
             low, high, kept = _settled(low, high, counts)
+        if repeats is not None:
+            low = max(low, 2)
+            if unique or (high is not None and high < low):
+                low, high, kept = _VOID
         if high is not None and high < len(prefix):
             prefix = prefix[: max(high, 0)]
         self.prefix, self.rest, self.low, self.high = prefix, rest, low, high
         self.counts = kept
         self.unique = unique and (high is None or high > 1)
+        self.repeats = repeats
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ArraySet) and self._key() == other._key()
@@ -89,7 +97,8 @@ class ArraySet:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        return self.prefix, self.rest, self.low, self.high, self.counts, self.unique
+        conditions = self.counts, self.unique, self.repeats is None
+        return self.prefix, self.rest, self.low, self.high, conditions
 
     def is_void(self) -> bool:
         """Whether no length is left."""
@@ -128,7 +137,9 @@ class ArraySet:
             count = sum(algebra.contains(each.node, item) for item in value[each.start :])
             if count < each.low or (each.high is not None and count > each.high):
                 return False
-        return not self.unique or len(set(map(identity, value))) == len(value)
+        if not self.unique and self.repeats is None:
+            return True
+        return self.unique == (len(set(map(identity, value))) == len(value))
 
     def narrowed(self, start: int, node: Node, algebra: Algebra) -> ArraySet:
         """The arrays whose items from *start* on are in *node*, too."""
@@ -138,7 +149,12 @@ class ArraySet:
         prefix = [self.item(i) for i in range(size)]
         prefix[start:] = [algebra.both(item, node) for item in prefix[start:]]
         rest = algebra.both(self.rest, node)
-        return ArraySet(tuple(prefix), rest, self.low, self.high, self.counts, self.unique)
+        conditions = self.counts, self.unique, self.repeats
+        return ArraySet(tuple(prefix), rest, self.low, self.high, *conditions)
+
+    def counting(self, counts: Iterable[Contains]) -> ArraySet:
+        """The arrays with other counts, and with items that may be equal or not."""
+        return ArraySet(self.prefix, self.rest, self.low, self.high, counts)
 
 
 def _least(one: int | None, other: int) -> int:
@@ -186,7 +202,8 @@ def _absorbed(array: ArraySet, algebra: Algebra) -> ArraySet:
     while True:
         for each in array.counts:
             others = tuple(c for c in array.counts if c is not each)
-            bare = ArraySet(array.prefix, array.rest, array.low, array.high, others, array.unique)
+            conditions = others, array.unique, array.repeats
+            bare = ArraySet(array.prefix, array.rest, array.low, array.high, *conditions)
             if each.high == 0:  # none of them
                 array = bare.narrowed(each.start, algebra.negation(each.node), algebra)
                 break
@@ -231,7 +248,7 @@ def intersect(a: ArraySet, b: ArraySet, algebra: Algebra) -> ArraySet | None:
     high = a.high if b.high is None else _least(a.high, b.high)
     rest = algebra.both(a.rest, b.rest)
     low, unique = max(a.low, b.low), a.unique or b.unique
-    both = ArraySet(prefix, rest, low, high, a.counts + b.counts, unique)
+    both = ArraySet(prefix, rest, low, high, a.counts + b.counts, unique, a.repeats or b.repeats)
     if both.counts:
         both = _absorbed(both, algebra)
     return None if both.is_void() else both
@@ -245,6 +262,8 @@ def disjoint(a: ArraySet, b: ArraySet, algebra: Algebra, depth: int) -> bool:
     reach = min(low, max(len(a.prefix), len(b.prefix)) + 1)
     if any(algebra.disjoint(a.item(i), b.item(i), depth) for i in range(reach)):
         return True
+    if (a.unique and b.repeats is not None) or (b.unique and a.repeats is not None):
+        return True
     if not (a.counts or b.counts):
         return False
     both = intersect(a, b, algebra)
@@ -255,12 +274,10 @@ def disjoint(a: ArraySet, b: ArraySet, algebra: Algebra, depth: int) -> bool:
     )
 
 
-def complement(array: ArraySet, algebra: Algebra) -> list[ArraySet]:
+def complement(array: ArraySet, algebra: Algebra, source: Node) -> list[ArraySet]:
     """All arrays that are not in the set, as a union: one set for each condition.
 
-    Raises:
-        InexpressibleError: Arrays with two equal items would be among them, of which there are
-            too many kinds.
+    *source* is the node whose complement is asked for.
     """
     found = []
     if array.low > array.counted_low:
@@ -286,29 +303,32 @@ def complement(array: ArraySet, algebra: Algebra) -> list[ArraySet]:
         if each.high is not None:
             more = Contains(each.node, each.high + 1, None, each.start)
             found.append(ArraySet((), ANYTHING, 0, array.high, [more]))
-    if array.unique:
-        found += _with_duplicate(array, algebra)
+    if array.unique and not never_equal(array, algebra):
+        items = array.prefix, array.rest, array.low, array.high, array.counts
+        found.append(ArraySet(*items, repeats=source))
+    if array.repeats is not None:
+        found.append(ArraySet((), ANYTHING, 0, array.high, unique=True))
     return [each for each in found if not each.is_void()]
 
 
-def _with_duplicate(array: ArraySet, algebra: Algebra) -> list[ArraySet]:
-    """The arrays that would be in the set if all items differed."""
+def repeated(array: ArraySet, algebra: Algebra) -> list[ArraySet] | None:
+    """The arrays in which some two items are equal, as a union without that condition.
+
+    None where the items have too many values to say which of them.
+    """
     if never_equal(array, algebra):
         return []
     values: dict[object, Any] = {}
     for node in array.items_from(0):
         listed = values_of(node, algebra)
         if listed is None:
-            raise InexpressibleError("arrays with two equal items")
+            return None
         values.update((identity(value), value) for value in listed)
     if len(values) > MAX_VALUES:
-        raise InexpressibleError("arrays with two equal items")
-    found = []
-    for value in values.values():
-        twice = Contains(algebra.constant(value, array.rest.path), 2, None, 0)
-        conditions = (*array.counts, twice)
-        found.append(ArraySet(array.prefix, array.rest, array.low, array.high, conditions))
-    return found
+        return None
+    twice = [Contains(algebra.constant(value, None), 2, None, 0) for value in values.values()]
+    found = [array.counting((*array.counts, each)) for each in twice]
+    return [each for each in found if not each.is_void()]
 
 
 def never_equal(array: ArraySet, algebra: Algebra) -> bool:

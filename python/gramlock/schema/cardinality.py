@@ -231,7 +231,7 @@ def _has_spelling(value: str) -> bool:
 
 
 def _inhabited_array(array: ArraySet, algebra: Algebra, look: int) -> bool:
-    if array.unique and (array.counts or array.low > 1):
+    if array.repeats is not None or (array.unique and (array.counts or array.low > 1)):
         return False
     if array.counts and (array.high is not None or any(c.high is not None for c in array.counts)):
         return False

@@ -42,7 +42,7 @@ def of_shape(shape: Shape, source: Node, algebra: Algebra) -> Shape:
         others = tuple(of_strings(string))
         rest = algebra.intersect(rest, Shape(flags, f.numbers, others, f.arrays, f.objects))
     for array in shape.arrays:
-        lists = tuple(arrays.complement(array, algebra))
+        lists = tuple(arrays.complement(array, algebra, source))
         rest = algebra.intersect(rest, Shape(flags, f.numbers, f.strings, lists, f.objects))
     left: ObjectSet | None = OBJECTS
     for item in shape.objects:

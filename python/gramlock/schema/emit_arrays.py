@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import LimitError
-from .arrays import ArraySet, Contains, never_equal
+from ..errors import LimitError, Place
+from .arrays import ArraySet, Contains, never_equal, repeated
 from .cardinality import has_at_least, identity, is_endless, is_extensible, values_of
+from .load import place_of
 from .nodes import Node
 from .numbers import is_number
 
 if TYPE_CHECKING:
+    from .algebra import Algebra
     from .emit import Emitter
     from .layout import Gaps
 
@@ -32,10 +34,28 @@ MAX_MATCHED = 64  # positions for which different values are looked for
 
 
 def array_node(emitter: Emitter, array: ArraySet, depth: int) -> int:
-    """The arrays of a set, inside *depth* containers; ``FAIL`` if there are none."""
+    """The arrays of a set, inside *depth* containers; ``FAIL`` if there are none.
+
+    Items of which some have to be equal are refused, with a note, where they have many values.
+    """
+    if array.repeats is not None:
+        parts = repeated(array, emitter.algebra)
+        if parts is None:
+            _refuse(emitter.algebra, array.repeats)
+            parts = [array.counting(array.counts)]
+        nodes = [array_node(emitter, part, depth) for part in parts]
+        return emitter.builder.choice([n for n in nodes if n != emitter.builder.FAIL])
     if array.counts or (array.unique and not never_equal(array, emitter.algebra)):
         return _Conditional(emitter, array, depth).node()
     return _independent(emitter, array, depth)
+
+
+def _refuse(algebra: Algebra, source: Node) -> None:
+    pointer, where = place_of(source.path)
+    message = f"its complement cannot be enforced: arrays with two equal items{where}"
+    place = Place(message, pointer)
+    if place not in algebra.unsupported:
+        algebra.unsupported.append(place)
 
 
 def _independent(emitter: Emitter, array: ArraySet, depth: int) -> int:
