@@ -211,7 +211,7 @@ static glk_status one_spelling(glk_epoch *self, uint32_t text, uint32_t *out, gl
 
 typedef struct search {
     glk_epoch *epoch;
-    glk_vec queue;     /* u32: configurations, shortest text first */
+    glk_vec queue;     /* u32: configurations, mostly the shortest text first */
     glk_index visited; /* configurations with the text in one spelling */
     uint64_t *steps;
     glk_error *err;
@@ -283,16 +283,25 @@ static glk_status live_bytes(search *self, uint32_t id, glk_bytes *out) {
     return GLK_OK;
 }
 
-/* White space comes last: it leads nowhere new, except where a layout asks for it. */
-static glk_status look_behind(search *self, uint32_t id, bool *found) {
+/* Looks behind the live bytes that are white space, or behind all others. */
+static glk_status look_behind(search *self, uint32_t id, bool spaces, bool *found) {
     glk_bytes live;
     GLK_TRY(live_bytes(self, id, &live));
-    for (int space = 0; space < 2; space++) {
-        for (uint32_t byte = 0; byte < 256 && !*found; byte++) {
-            if (glk_bytes_has(&live, (uint8_t)byte) && is_space((uint8_t)byte) == (space == 1)) {
-                GLK_TRY(try_byte(self, id, (uint8_t)byte, found));
-            }
+    for (uint32_t byte = 0; byte < 256 && !*found; byte++) {
+        if (glk_bytes_has(&live, (uint8_t)byte) && is_space((uint8_t)byte) == spaces) {
+            GLK_TRY(try_byte(self, id, (uint8_t)byte, found));
         }
+    }
+    return GLK_OK;
+}
+
+/* White space waits: it leads somewhere new only where a layout asks for it. */
+static glk_status look_at_all(search *self, bool *found) {
+    uint32_t plain = 0, spaced = 0;
+    while (!*found && spaced < self->queue.count) {
+        bool spaces = plain == self->queue.count;
+        uint32_t *at = spaces ? &spaced : &plain;
+        GLK_TRY(look_behind(self, GLK_VEC_U32(&self->queue)[(*at)++], spaces, found));
     }
     return GLK_OK;
 }
@@ -309,8 +318,8 @@ static glk_status search_for(glk_epoch *epoch, const glk_thread *thread, uint32_
     glk_vec_init(&job.queue, NULL, sizeof(uint32_t));
     glk_index_init(&job.visited, NULL);
     glk_status status = glk_vec_push_u32(&job.queue, first, err);
-    for (uint32_t at = 0; at < job.queue.count && !*out && status == GLK_OK; at++) {
-        status = look_behind(&job, GLK_VEC_U32(&job.queue)[at], out);
+    if (status == GLK_OK) {
+        status = look_at_all(&job, out);
     }
     glk_vec_free(&job.queue);
     glk_index_free(&job.visited);
