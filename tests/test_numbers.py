@@ -150,6 +150,21 @@ def test_far_exponents(store: Any, numbers: NumberSet, text: str) -> None:
     assert store.matches(number_expression(store, numbers, "any"), text.encode())
 
 
+@pytest.mark.parametrize("text", ["0e1", "0.0E6", "-0e7278", "-0.0E-1", "0", "-0.0"])
+def test_zero_is_zero_in_every_spelling(store: Any, text: str) -> None:
+    without = (
+        NumberSet(upper=0, upper_open=True),
+        NumberSet(lower=0, lower_open=True),
+        NumberSet(excluded=frozenset([0])),
+        NumberSet(not_multiples=frozenset([1])),
+        NumberSet(integer_only=True, lower=0, lower_open=True),
+    )
+    for numbers in without:
+        assert not store.matches(number_expression(store, numbers, "any"), text.encode())
+    for numbers in (NumberSet(upper=0), NumberSet(lower=0), NumberSet.point(0), NumberSet(True)):
+        assert store.matches(number_expression(store, numbers, "any"), text.encode())
+
+
 @pytest.mark.parametrize(
     ("digits", "places"), [(1500, 0), (1998, 0), (300, 0), (1, 1500), (40, 20), (205, 3)]
 )

@@ -652,7 +652,8 @@ class _Side:
 
     def _holds_zero(self) -> bool:
         holes = self.not_multiples or 0 in self.excluded
-        return self.low == 0 and not self.low_open and not holes
+        is_empty = self.high == 0 and self.high_open
+        return self.low == 0 and not self.low_open and not holes and not is_empty
 
     def _scaled(self, places: int) -> _Side:
         """Every member times ``10**places``."""
