@@ -400,6 +400,26 @@ def test_one_of_beside_a_complement_of_one_of() -> None:
         grammar({"oneOf": [{}, {"type": "null"}], "not": {"oneOf": [{}, {"type": "null"}]}})
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_one_of_where_a_format_is_enforced_in_part(inside: bool) -> None:
+    """No A-label is written for a host name, but one that is given is a host name as well."""
+    branches: list[Any] = [{"const": "xn--4gbwdl"}, {"type": "string", "format": "hostname"}]
+    if inside:
+        branches = [{"properties": {"a": each}, "required": ["a"]} for each in branches]
+    made = grammar({"oneOf": branches})
+    text = '{"a":"%s"}' if inside else '"%s"'
+    assert made.accepts(text % "a.b")
+    assert not made.accepts(text % "xn--4gbwdl")
+
+
+def test_many_branches_that_what_stands_beside_tells_apart() -> None:
+    branches = [{"properties": {"kind": {"const": f"k{i}"}, f"n{i}": True}} for i in range(250)]
+    schema = {"properties": {"kind": True}, "required": ["kind"], "type": "object"}
+    made = grammar({**schema, "oneOf": branches})
+    assert made.accepts('{"kind":"k7","n8":1}')
+    assert not made.accepts('{"kind":"none"}')
+
+
 # ------------------------------------------------------------------- supersets, where one is asked
 
 BACK = "^(x|y)\\1$"  # no regular expression says this

@@ -48,13 +48,45 @@ def _overlaps(
 ) -> Iterator[tuple[int, int]]:
     """The pairs of branches that may hold at once, without those that are *apart* already."""
     beside: Node | None = None
+    narrowed: list[Node] = []
     for j, second in enumerate(nodes):
         for i in range(j):
             if (i, j) in apart or algebra.disjoint(nodes[i], second):
                 continue
-            beside = beside or _beside(leaf, algebra)
-            if not algebra.is_void(algebra.conjunction((beside, nodes[i], second))):
+            if beside is None:
+                beside = _beside(leaf, algebra)
+                narrowed = [algebra.both(beside, node) for node in nodes]
+            if not beside.always and algebra.disjoint(narrowed[i], narrowed[j]):
+                continue
+            void = algebra.is_void(algebra.conjunction((beside, nodes[i], second)))
+            if not void or _has_gap(nodes[i], algebra) or _has_gap(second, algebra):
                 yield i, j
+
+
+def _has_gap(root: Node, algebra: Algebra) -> bool:
+    """Whether some value in *root* has a format that is enforced only in part.
+
+    Nothing being left of two such sets says nothing about the sets that are meant.
+    """
+    stack, seen = [root], {root}
+    while stack:
+        node = stack.pop()
+        if algebra.has_gap(node):
+            return True
+        shape = algebra.expand(node)
+        below: list[Node] = []
+        for array in shape.arrays:
+            below += [*array.prefix, array.rest, *(each.node for each in array.counts)]
+        sets = list(shape.objects)
+        while sets:
+            one = sets.pop()
+            below += [value for value, _ in one.members.values()]
+            below += [region.node for region in one.regions]
+            below += [some.node for some in one.some]
+            sets += [each for clause in one.clauses for each in clause]
+        stack += [each for each in below if each not in seen and not each.busy]
+        seen.update(below)
+    return False
 
 
 def _beside(leaf: Leaf, algebra: Algebra) -> Node:
