@@ -154,20 +154,18 @@ class Algebra:
 
     def conjunction(self, nodes: Iterable[Node]) -> Node:
         """The values in all of *nodes*; the first ones declare the order of names."""
-        members: list[Node] = []
+        members: dict[Node, None] = {}  # in order, each once
         for node in nodes:
             while node.alias is not None:
                 node = node.alias
             if node.never:
                 return node
-            if node.always or node in members:
-                continue
             if isinstance(node, Conjunction):
-                members.extend(m for m in node.members if m not in members)
-            else:
-                members.append(node)
+                members.update(dict.fromkeys(node.members))
+            elif not node.always:
+                members[node] = None
         if len(members) < 2:
-            return members[0] if members else ANYTHING
+            return next(iter(members), ANYTHING)
         if self._negations and any(self._negations.get(node) in members for node in members):
             return self.never
         key = tuple(members)
