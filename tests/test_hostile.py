@@ -6,6 +6,7 @@ The last part lets each allocation of the core fail in turn.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ import pytest
 
 import gramlock
 from chart import ChartOracle
+from containers import CONTAINER_TOKENS, CONTAINERS
 from gramlock import Grammar, LimitError, Limits, Vocabulary, _core
 from grammars import BY_HAND, VOCABULARIES, Spec, build, grammar
 from roads import Case, fill, fill_by_walk, replay
@@ -242,6 +244,113 @@ def test_many_keys(vocabulary: Vocabulary, order: str, thorough: bool) -> None:
     assert ends_well(use) in (None, "program_bytes", "steps", "vocabulary_bytes")
 
 
+# ---- containers
+
+
+def container(
+    spec: Spec, kind: str, choices: list[tuple[int, int]], formula: object, flags: object = ()
+) -> int:
+    """A free class alone: items, or members with any name of a, b and c."""
+    letters = spec.repeat(spec.bytes(b"abc"), 0)
+    key = spec.concat(spec.literal(b'"'), letters, spec.literal(b'"')) if kind == "object" else None
+    layout = [spec.epsilon()] * 6
+    return spec.container(kind, layout, [], [(key, False, choices)], None, formula, flags)  # type: ignore[arg-type]
+
+
+def digits(spec: Spec) -> int:
+    return spec.terminal(
+        spec.concat(spec.bytes(b"123456789"), spec.repeat(spec.bytes(b"0123456789"), 0))
+    )
+
+
+def test_many_items_that_differ(vocabulary: Vocabulary, thorough: bool) -> None:
+    count = 1000 if thorough else 200
+    spec = grammar(lambda g: container(g, "array", [(digits(g), 0)], None, ["unique"]))
+    matcher = start(vocabulary, spec, Limits())
+    text = b"[" + b",".join(b"%d" % number for number in range(1, count))
+    assert matcher.accept_bytes(text)
+    assert not matcher.accept_bytes(b",77,")
+    assert not matcher.accept_bytes(b",77]")
+    assert matcher.accept_bytes(b",77")
+    assert fill(matcher, SIZE) == set(b"0123456789"), "77 is there already"
+    assert fill(matcher, SIZE) == fill_by_walk(matcher, SIZE)
+    assert matcher.accept_bytes(b"777]")
+    assert fill(matcher, SIZE) == {END}
+
+
+def test_many_keys_that_differ(vocabulary: Vocabulary) -> None:
+    """Each key is remembered, which is paid from the program's budget; then it is a limit."""
+    spec = grammar(
+        lambda g: container(g, "object", [(g.terminal(b"1"), 0)], None, ["unique", "endless"])
+    )
+    program = vocabulary.compile(Grammar(build(spec)), limits=Limits(program_bytes=2 << 20))
+    matcher, taken = program.matcher(), 0
+    assert matcher.accept_bytes(b"{")
+    names = ["".join(letter) for letter in itertools.product("abc", repeat=7)]
+
+    def use() -> None:
+        nonlocal taken
+        for name in names:
+            assert matcher.accept_bytes(b'"%s":1,' % name.encode())
+            taken += 1
+
+    assert ends_well(use) in (None, "seen_values", "program_bytes", "steps")
+    assert taken > 100
+    assert matcher.steps == taken + 1
+    matcher.rollback(taken - 100)
+    assert not matcher.accept_bytes(b'"%s":' % names[50].encode()), "it was there"
+    assert matcher.accept_bytes(b'"%s":' % names[100].encode())
+
+
+@pytest.mark.parametrize("kind", ["at_least", "all_but"])
+def test_counts_of_members_cost_nothing(vocabulary: Vocabulary, kind: str) -> None:
+    def make(g: Spec) -> int:
+        one = g.terminal(b"1")
+        return container(g, "array", [(one, 0)], [kind, 1_000_000, [[None, None]]])
+
+    matcher = start(vocabulary, grammar(make))
+    assert matcher.accept_bytes(b"[" + b"1," * 5000 + b"1")
+    assert fill(matcher, SIZE) == set(b"," if kind == "at_least" else b",]")
+
+
+def test_many_conditions_at_once(vocabulary: Vocabulary) -> None:
+    """An item for each of 31 literals, 40 conditions on them, in any order."""
+
+    def make(g: Spec) -> int:
+        every = [g.terminal(b"%d" % (10 + bit)) for bit in range(31)]
+        choices = [(node, 1 << bit) for bit, node in enumerate(every)]
+        atoms = [["at_least", 1, [[0, bit]]] for bit in range(31)]
+        pairs = [["or", [atoms[bit], ["all_but", 0, [[0, bit + 1]]]]] for bit in range(9)]
+        return container(g, "array", choices, ["and", [*atoms, *pairs]])
+
+    matcher = start(vocabulary, grammar(make), Limits())
+    numbers = list(range(10, 41))
+    random.Random(1).shuffle(numbers)
+    for number in numbers[:-1]:
+        assert matcher.accept_bytes(b"%d," % number if number != numbers[0] else b"[%d," % number)
+        assert fill(matcher, SIZE)
+    assert matcher.accept_bytes(b"%d" % numbers[0])
+    assert fill(matcher, SIZE) == set(b","), "one is still missing"
+    assert matcher.accept_bytes(b",%d" % numbers[-1])
+    assert fill(matcher, SIZE) == set(b",]")
+
+
+def test_deep_values_that_differ(vocabulary: Vocabulary) -> None:
+    """Nested deeper than values are compared: a limit, and the matcher is as it was."""
+    matcher = start(vocabulary, grammar(nested_arrays), Limits())
+    assert matcher.accept_bytes(b"[[[]],[[[]]],")
+    depth = 1200
+    budget = ends_well(lambda: matcher.accept_bytes(b"[" * depth + b"]" * (depth - 1)))
+    assert budget in (None, "value_depth", "steps", "look_ahead", "program_bytes")
+    assert matcher.steps == 1 + (budget is None)
+    assert fill(matcher, SIZE) == fill_by_walk(matcher, SIZE)
+
+
+def nested_arrays(spec: Spec) -> int:
+    rule = spec.rule()
+    return spec.define(rule, container(spec, "array", [(rule, 0)], None, ["unique"]))
+
+
 # ---- bytes
 
 
@@ -341,10 +450,12 @@ def allocations() -> Callable[[int], None]:
     _core.fail_allocation(-1)
 
 
-def work(tokens_of: str, name: str) -> None:
+def work(name: str) -> None:
     """Everything from the expressions to the masks, compared with the oracle."""
-    spec, tokens = BY_HAND[name], VOCABULARIES[tokens_of]
-    case = Case(spec, tokens)
+    if name in CONTAINERS:
+        case = Case(CONTAINERS[name], CONTAINER_TOKENS, listed=True)
+    else:
+        case = Case(BY_HAND[name], VOCABULARIES["objects"])
     matcher = case.compile().matcher()
     for token in sorted(fill(matcher, case.size))[:2]:
         fork = matcher.fork()
@@ -356,7 +467,10 @@ def work(tokens_of: str, name: str) -> None:
         assert fill(fork, case.size) == case.oracle.mask_of(case.oracle.start)
 
 
-@pytest.mark.parametrize("name", ["object, any order", "hidden left recursion", "without ab"])
+@pytest.mark.parametrize(
+    "name",
+    ["object, any order", "hidden left recursion", "without ab", "different, few", "if then else"],
+)
 def test_any_allocation_may_fail(
     name: str, allocations: Callable[[int], None], thorough: bool
 ) -> None:
@@ -364,13 +478,13 @@ def test_any_allocation_may_fail(
     for count in range(1, 1000 if thorough else 150):
         allocations(count)
         try:
-            work("objects", name)
+            work(name)
         except MemoryError:
             failures += 1
         finally:
             allocations(-1)
     assert failures > 20
-    work("objects", name)
+    work(name)
 
 
 def test_a_matcher_survives_failing_allocations(allocations: Callable[[int], None]) -> None:

@@ -11,6 +11,8 @@ patterns             it uses Python's ``re``; regular expressions are ECMA-262's
 ``type: integer``    a ``Decimal`` would not be one; 1.0 is (core 4.2.3, validation 6.1.1).
 ``uniqueItems``      it compares neighbours of a sorted list in which ``[1]`` and ``[true]`` sort as
                      equals, and so overlooks the pair in ``[[1], [true], [1]]`` (validation 6.4.3).
+``dependencies``     it ignores it from 2019-09 on; the meta-schemas still describe it, for schemas
+                     of old (2020-12: schema.json, "no longer a keyword, but ... to facilitate").
 ===================  ===============================================================================
 
 Formats are annotations here. What else it is wrong about is listed where the tests meet it.
@@ -131,7 +133,9 @@ def is_integer(checker: Any, value: Any) -> bool:
 @functools.cache
 def corrected(cls: Any) -> Any:
     checker = cls.TYPE_CHECKER.redefine("number", is_number).redefine("integer", is_integer)
-    return validators.extend(cls, type_checker=checker)
+    old = _legacy_keywords.dependencies_draft4_draft6_draft7
+    added = {} if "dependencies" in cls.VALIDATORS else {"dependencies": old}
+    return validators.extend(cls, added, type_checker=checker)
 
 
 class Validator:
