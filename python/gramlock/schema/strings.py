@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from json.encoder import encode_basestring  # what json.dumps(..., ensure_ascii=False) calls
 from typing import TYPE_CHECKING
 
 from gramlock.errors import LimitError, UnsatisfiableError
@@ -93,7 +94,7 @@ def _scalar_literal(value: object) -> bytes:
         return json.dumps(value).encode()
     if isinstance(value, str):
         try:
-            return json.dumps(value, ensure_ascii=False).encode()
+            return encode_basestring(value).encode()
         except UnicodeEncodeError:
             raise UnsatisfiableError(f"{value!r} holds a lone surrogate") from None
     return number_literal(value)
@@ -120,7 +121,7 @@ def string_literal_expression(
     if every_spelling:
         return _quoted(expressions, _spellings(expressions, text, encoding))
     try:
-        return expressions.literal(json.dumps(text, ensure_ascii=False).encode())
+        return expressions.literal(encode_basestring(text).encode())
     except UnicodeEncodeError:
         return expressions.NEVER
 
