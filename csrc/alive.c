@@ -65,12 +65,59 @@ static glk_status judge(glk_epoch *self, uint32_t cont, uint32_t text, int byte,
     return GLK_OK;
 }
 
+static bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
+
+/* Whether the text ends inside the digits before a number's point, not with a lone zero. */
+static bool ends_in_integer(const uint8_t *bytes, size_t count) {
+    size_t first = count;
+    while (first > 0 && is_digit(bytes[first - 1])) {
+        first--;
+    }
+    if (first == count || bytes[first] == '0') {
+        return false;
+    }
+    uint8_t before = first > 0 ? bytes[first - 1] : '[';
+    uint8_t sign = first > 1 && before == '-' ? bytes[first - 2] : '[';
+    return before != '.' && before != '+' && (before | 0x20) != 'e' && (sign | 0x20) != 'e';
+}
+
+/* Whether the thread is inside a number that may go on with as many digits as one likes: then it may
+ * become endlessly many numbers, and only finitely many values were seen.  This spares the search where
+ * it would go far: behind 1 when 1 to 999 were seen. */
+static glk_status may_grow(glk_epoch *self, const glk_thread *thread, uint32_t text,
+                           uint64_t *steps, bool *out, glk_error *err) {
+    uint32_t once, twice;
+    *out = false;
+    const glk_text_node *node = glk_table_at(&self->texts, text);
+    if (node->mode != GLK_TEXT_OUTSIDE || !is_digit(node->byte) ||
+        (thread->state & GLK_TOKENS_BIT) != 0) {
+        return GLK_OK;
+    }
+    GLK_TRY(glk_text_since(self, text, GLK_TEXT_NONE, err));
+    if (!ends_in_integer(self->bytes.data, self->bytes.count)) {
+        return GLK_OK;
+    }
+    GLK_TRY(glk_parser_target(self, thread->state, '1', steps, &once, err));
+    if (once != GLK_NONE) {
+        GLK_TRY(glk_parser_target(self, once, '1', steps, &twice, err));
+        *out = once == twice;
+    }
+    return GLK_OK;
+}
+
 static glk_status risk_of(glk_epoch *self, const glk_thread *thread, uint32_t text,
-                          judgement *out, glk_error *err) {
+                          uint64_t *steps, judgement *out, glk_error *err) {
     *out = (judgement){0};
-    return glk_cont_at(self, thread->rest)->risky
-               ? judge(self, thread->rest, text, NO_BYTE, true, out, err)
-               : GLK_OK;
+    if (!glk_cont_at(self, thread->rest)->risky) {
+        return GLK_OK;
+    }
+    GLK_TRY(judge(self, thread->rest, text, NO_BYTE, true, out, err));
+    if (out->pending && !out->due && !out->tight && text < GLK_START_SOME) {
+        bool grows;
+        GLK_TRY(may_grow(self, thread, text, steps, &grows, err));
+        out->pending = !grows;
+    }
+    return GLK_OK;
 }
 
 static bool is_at_risk(const judgement *risk) {
@@ -109,10 +156,6 @@ glk_status glk_alive_is_tight(glk_epoch *self, uint32_t id, bool *out, glk_error
 }
 
 /* ------------------------------------------------------------------ one spelling */
-
-static bool is_space(uint8_t byte) {
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
-}
 
 /* Appends bytes to a text. */
 static glk_status extend(glk_epoch *self, const uint8_t *bytes, size_t count, uint32_t *text,
@@ -178,8 +221,8 @@ static size_t character(const uint8_t *bytes, size_t count, uint8_t *plain) {
     return *plain != 0 && bytes[1] == 'u' ? 6 : 2;
 }
 
-/* The same text in one spelling, so that the search does not look behind each one: without white
- * space, with the shortest spelling of numbers and of most characters. */
+/* The same text in one spelling, so that the search does not look behind each one: the shortest of
+ * numbers and of most characters. */
 static glk_status one_spelling(glk_epoch *self, uint32_t text, uint32_t *out, glk_error *err) {
     bool in_string = false;
     *out = GLK_TEXT_NONE;
@@ -199,7 +242,7 @@ static glk_status one_spelling(glk_epoch *self, uint32_t text, uint32_t *out, gl
                 step++;
             }
             GLK_TRY(extend_number(self, bytes + i, step, out, err));
-        } else if (!is_space(bytes[i])) {
+        } else {
             in_string = bytes[i] == '"';
             GLK_TRY(extend(self, bytes + i, 1, out, err));
         }
@@ -223,7 +266,8 @@ static glk_status is_safe(search *self, uint32_t id, bool *out) {
     *out = config->can_end;
     for (uint32_t i = 0; i < config->count && !*out; i++) {
         judgement risk;
-        GLK_TRY(risk_of(self->epoch, &config->threads[i], config->text, &risk, self->err));
+        GLK_TRY(risk_of(self->epoch, &config->threads[i], config->text, self->steps, &risk,
+                        self->err));
         *out = !is_at_risk(&risk);
     }
     return GLK_OK;
@@ -255,7 +299,7 @@ static glk_status look_at_later(search *self, uint32_t id) {
     return glk_vec_push_u32(&self->queue, id, self->err);
 }
 
-static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *found) {
+static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *went, bool *found) {
     uint32_t next;
     GLK_TRY(glk_parser_step_raw(self->epoch, id, byte, self->steps, &next, self->err));
     if (next == GLK_MAYBE) {
@@ -265,6 +309,7 @@ static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *found)
     if (config->count == 0 && !config->can_end) {
         return GLK_OK;
     }
+    *went = true;
     GLK_TRY(is_safe(self, next, found));
     return *found ? GLK_OK : look_at_later(self, next);
 }
@@ -283,25 +328,36 @@ static glk_status live_bytes(search *self, uint32_t id, glk_bytes *out) {
     return GLK_OK;
 }
 
-/* Looks behind the live bytes that are white space, or behind all others. */
-static glk_status look_behind(search *self, uint32_t id, bool spaces, bool *found) {
+/* Looks behind the live bytes that are white space, or behind all others; *went: some lead on. */
+static glk_status look_behind(search *self, uint32_t id, bool spaces, bool *went, bool *found) {
     glk_bytes live;
     GLK_TRY(live_bytes(self, id, &live));
     for (uint32_t byte = 0; byte < 256 && !*found; byte++) {
-        if (glk_bytes_has(&live, (uint8_t)byte) && is_space((uint8_t)byte) == spaces) {
-            GLK_TRY(try_byte(self, id, (uint8_t)byte, found));
+        if (glk_bytes_has(&live, (uint8_t)byte) && glk_is_space((uint8_t)byte) == spaces) {
+            GLK_TRY(try_byte(self, id, (uint8_t)byte, went, found));
         }
     }
     return GLK_OK;
 }
 
-/* White space waits: it leads somewhere new only where a layout asks for it. */
+enum { SPACES_WAIT = 8 };
+
+/* White space that does not have to be there waits: it leads somewhere new only in some layouts.  Not
+ * forever, since without it there may be endlessly many texts. */
 static glk_status look_at_all(search *self, bool *found) {
     uint32_t plain = 0, spaced = 0;
     while (!*found && spaced < self->queue.count) {
-        bool spaces = plain == self->queue.count;
-        uint32_t *at = spaces ? &spaced : &plain;
-        GLK_TRY(look_behind(self, GLK_VEC_U32(&self->queue)[(*at)++], spaces, found));
+        bool went = false;
+        uint32_t id;
+        if (plain < self->queue.count && plain < SPACES_WAIT * (spaced + 1)) {
+            id = GLK_VEC_U32(&self->queue)[plain++];
+            GLK_TRY(look_behind(self, id, false, &went, found));
+        } else {
+            id = GLK_VEC_U32(&self->queue)[spaced++];
+        }
+        if (!went) {
+            GLK_TRY(look_behind(self, id, true, &went, found));
+        }
     }
     return GLK_OK;
 }
@@ -330,7 +386,7 @@ static glk_status is_alive(glk_epoch *epoch, const glk_thread *thread, uint32_t 
                            uint64_t *steps, bool *out, glk_error *err) {
     judgement risk;
     *out = true;
-    GLK_TRY(risk_of(epoch, thread, text, &risk, err));
+    GLK_TRY(risk_of(epoch, thread, text, steps, &risk, err));
     if (!is_at_risk(&risk)) {
         return GLK_OK;
     }

@@ -549,7 +549,8 @@ static glk_text_mode next_mode(glk_text_mode mode, uint8_t byte) {
 
 glk_status glk_text_extend(glk_epoch *self, uint32_t text, uint8_t byte, uint32_t *out,
                            glk_error *err) {
-    if (text == GLK_TEXT_BARE) {
+    if (text == GLK_TEXT_BARE ||
+        (text_at(self, text)->mode == GLK_TEXT_OUTSIDE && glk_is_space(byte))) {
         *out = text;
         return GLK_OK;
     }

@@ -173,7 +173,10 @@ glk_status glk_config_intern(glk_epoch *self, bool can_end, uint32_t text, uint3
                              glk_error *err);
 /* The bare twin of a configuration. */
 glk_status glk_config_bare(glk_epoch *self, uint32_t config, uint32_t *out, glk_error *err);
-/* A text with one byte more (GLK_TEXT_BARE stays so). */
+static inline bool glk_is_space(uint8_t byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+/* A text with one byte more (GLK_TEXT_BARE stays so); white space between tokens is left out. */
 glk_status glk_text_extend(glk_epoch *self, uint32_t text, uint8_t byte, uint32_t *out,
                            glk_error *err);
 /* The bytes of a text after its beginning `start`, in self->bytes. */

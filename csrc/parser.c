@@ -307,6 +307,18 @@ static glk_status derive(glk_epoch *self, uint32_t state, uint8_t byte, uint64_t
     return status;
 }
 
+glk_status glk_parser_target(glk_epoch *self, uint32_t state, uint8_t byte, uint64_t *steps,
+                             uint32_t *out, glk_error *err) {
+    const glk_row *row;
+    *out = GLK_NONE;
+    GLK_TRY(glk_parser_row(self, state, steps, &row, err));
+    if (!glk_bytes_has(&row->live, byte)) {
+        return GLK_OK;
+    }
+    *out = glk_row_target(row, byte);
+    return *out == GLK_NONE ? derive(self, state, byte, steps, out, err) : GLK_OK;
+}
+
 /* Adds a configuration's threads to the scratch. */
 static glk_status add_config(glk_epoch *self, uint32_t id, bool *can_end, glk_error *err) {
     const glk_config *config = glk_config_at(self, id);
@@ -324,18 +336,13 @@ static glk_status step_threads(glk_epoch *self, const glk_config *config, uint8_
                                uint32_t text, uint64_t *steps, uint32_t *ends, uint32_t *states,
                                glk_error *err) {
     for (uint32_t i = 0; i < config->count; i++) {
-        const glk_row *row;
         states[i] = ends[i] = GLK_NONE;
         if ((config->threads[i].state & GLK_TOKENS_BIT) != 0) {
             continue;
         }
-        GLK_TRY(glk_parser_row(self, config->threads[i].state, steps, &row, err));
-        if (!glk_bytes_has(&row->live, byte)) {
-            continue;
-        }
-        states[i] = glk_row_target(row, byte);
+        GLK_TRY(glk_parser_target(self, config->threads[i].state, byte, steps, &states[i], err));
         if (states[i] == GLK_NONE) {
-            GLK_TRY(derive(self, config->threads[i].state, byte, steps, &states[i], err));
+            continue;
         }
         uint32_t labels = state_labels(self, states[i]);
         if (labels != GLK_LABELS_NONE) {
