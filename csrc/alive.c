@@ -171,7 +171,16 @@ static bool is_numeric(uint8_t byte) {
            byte == 'e' || byte == 'E';
 }
 
-/* A number without zeros at the end of the fraction and at the beginning of the exponent. */
+/* Whether a mantissa has no other digits than zeros. */
+static bool is_zero(const uint8_t *bytes, size_t count) {
+    while (count > 0 && (bytes[count - 1] < '1' || bytes[count - 1] > '9')) {
+        count--;
+    }
+    return count == 0;
+}
+
+/* A number without zeros at the end of the fraction and at the beginning of the exponent; of zero,
+ * whatever its exponent is. */
 static glk_status extend_number(glk_epoch *self, const uint8_t *bytes, size_t count,
                                 uint32_t *text, glk_error *err) {
     size_t mantissa = 0, end, exponent;
@@ -186,6 +195,9 @@ static glk_status extend_number(glk_epoch *self, const uint8_t *bytes, size_t co
         fraction = bytes[end] != '.';
     }
     GLK_TRY(extend(self, bytes, end, text, err));
+    if (mantissa < count && is_zero(bytes, mantissa)) {
+        return extend(self, (const uint8_t *)"e", 1, text, err);
+    }
     exponent = mantissa + 1;
     bool negative = exponent < count && bytes[exponent] == '-';
     while (exponent < count &&

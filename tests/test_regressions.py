@@ -77,3 +77,26 @@ def test_finding_classes_of_bytes_is_work_too() -> None:
     except gramlock.LimitError as error:
         assert error.budget == "steps"
         assert matcher.steps == 0
+
+
+def test_zero_among_numbers_that_must_differ() -> None:
+    """Behind ``0e`` every number is 0: looking for another one had no end."""
+    grammar = gramlock.Grammar.from_json_schema(
+        {"type": "array", "items": {"type": "number"}, "uniqueItems": True}
+    )
+    matcher = VOCABULARY.compile(grammar).matcher()
+    assert matcher.accept_bytes(b"[0,0")
+    assert not matcher.accept_bytes(b"e")
+    assert matcher.accept_bytes(b".5]")
+
+
+def test_many_integers_that_must_differ() -> None:
+    """The search for an integer that was not seen went through all that were."""
+    grammar = gramlock.Grammar.from_json_schema(
+        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+        limits=gramlock.Limits(steps=2_000_000),
+    )
+    text = "[" + ", ".join(map(str, range(1, 2000)))
+    assert grammar.accepts(text + "]")
+    assert grammar.accepts(text + ", 2000]")
+    assert not grammar.accepts(text + ", 1999]")
