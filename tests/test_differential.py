@@ -34,7 +34,11 @@ REFUSED = (gramlock.UnsupportedSchemaError, gramlock.LimitError)
 WRITTEN = {"order": "any", "numbers": "any", "formats": "annotate"}  # what is sampled: few blanks
 LIMITS = gramlock.Limits(sample_bytes=2_000)
 
-EXPLAINED: dict[str, str] = {}  # schemas on which the validator is wrong: by row, with the reason
+#: Schemas on which the validator is wrong: by row, with the reason.
+EXPLAINED = {
+    "WashingtonPost---wp_6_Normalized": "below a nested $schema jsonschema goes on with its own "
+    "class, to which a Decimal such as 1E+9 is no integer (it is one: validation 6.1.1)",
+}
 
 
 class Comparison:
