@@ -3,10 +3,11 @@
  *
  * An item of an array with unique items must become something new, and so must a free key.  While
  * its text is the beginning of a value seen before, whether it can is a question of the grammar: in
- * [true, t nothing new can follow.  The answer is looked for among the texts that may follow,
- * shortest first, up to the first that differs from all seen values; since every configuration can
- * be finished apart from that, there is an end behind it.  Containers that are *tight* (object.h) may
- * run out of values later; for them the search goes on to their end. */
+ * [true, t nothing new can follow.  So it is where an item or key is *due*, behind a comma.  The
+ * answer is looked for among the texts that may follow, mostly shortest first, up to the first that
+ * differs from all seen values; since every configuration can be finished apart from that, there is
+ * an end behind it.  Containers that are *tight* (object.h) may run out of values later; for them the
+ * search goes on to their end. */
 #ifndef GLK_ALIVE_H
 #define GLK_ALIVE_H
 

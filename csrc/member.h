@@ -13,7 +13,8 @@
  *                                                          terminals of FIRST, NEXT, KEY is read
  *
  * In an array the member's value takes the place of the key.  Where the gap before "}" differs from
- * the one before ",", COMMA and CLOSE stand for NEXT.
+ * the one before ",", COMMA and CLOSE stand for NEXT; behind white space that only a comma may follow
+ * it is read in COMMITTED, which says that a member is due.
  */
 #ifndef GLK_MEMBER_H
 #define GLK_MEMBER_H
