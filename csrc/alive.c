@@ -326,24 +326,10 @@ static glk_status try_byte(search *self, uint32_t id, uint8_t byte, bool *went, 
     return *found ? GLK_OK : look_at_later(self, next);
 }
 
-static glk_status live_bytes(search *self, uint32_t id, glk_bytes *out) {
-    const glk_config *config = glk_config_at(self->epoch, id);
-    *out = (glk_bytes){{0}};
-    for (uint32_t i = 0; i < config->count; i++) {
-        const glk_row *row;
-        if ((config->threads[i].state & GLK_TOKENS_BIT) == 0) {
-            GLK_TRY(glk_parser_row(self->epoch, config->threads[i].state, self->steps, &row,
-                                   self->err));
-            *out = glk_bytes_or(*out, row->live);
-        }
-    }
-    return GLK_OK;
-}
-
 /* Looks behind the live bytes that are white space, or behind all others; *went: some lead on. */
 static glk_status look_behind(search *self, uint32_t id, bool spaces, bool *went, bool *found) {
     glk_bytes live;
-    GLK_TRY(live_bytes(self, id, &live));
+    GLK_TRY(glk_parser_live(self->epoch, id, self->steps, &live, self->err));
     for (uint32_t byte = 0; byte < 256 && !*found; byte++) {
         if (glk_bytes_has(&live, (uint8_t)byte) && glk_is_space((uint8_t)byte) == spaces) {
             GLK_TRY(try_byte(self, id, (uint8_t)byte, went, found));

@@ -39,15 +39,8 @@ static glk_status matters(correction *self, uint32_t config, uint8_t byte, bool 
 }
 
 static glk_status remove_below(correction *self, const glk_trie_node *node) {
-    const glk_trie_node *end = &self->trie->nodes[node->skip];
-    uint32_t count = end->first - node->first;
-    GLK_TRY(glk_vec_reserve(&self->removed, count, self->err));
-    if (count > 0) {
-        memcpy(GLK_VEC_U32(&self->removed) + self->removed.count,
-               self->trie->tokens + node->first, count * sizeof(uint32_t));
-        self->removed.count += count;
-    }
-    return GLK_OK;
+    return glk_trie_append(self->trie, node->first, self->trie->nodes[node->skip].first,
+                           &self->removed, self->err);
 }
 
 /* The same where the bare twin knows nothing. */

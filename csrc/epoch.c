@@ -180,38 +180,17 @@ static uint32_t far_count(const glk_epoch *self, const glk_instr *code, uint32_t
     return below ? 0 : code->lo;
 }
 
-static glk_frame far_frame(const glk_epoch *self, glk_frame frame) {
-    if (frame.node != GLK_NONE) {
-        const glk_instr *code = glk_code_at(self->code, frame.node);
-        frame.rest = glk_cont_at(self, frame.rest)->far;
+/* A frame with its count cut. */
+static glk_status far_frame(glk_epoch *self, glk_frame *frame, glk_error *err) {
+    (void)err;
+    if (frame->node != GLK_NONE) {
+        const glk_instr *code = glk_code_at(self->code, frame->node);
+        frame->rest = glk_cont_at(self, frame->rest)->far;
         if (code->op == GLK_OP_REP) {
-            frame.param = far_count(self, code, frame.param);
+            frame->param = far_count(self, code, frame->param);
         }
     }
-    return frame;
-}
-
-static glk_status intern_merged(glk_epoch *self, uint32_t base, uint32_t depth, uint32_t *out,
-                                glk_error *err);
-
-/* The far twin of the frames on the stack, GLK_NONE if they are their own: interned like any other,
- * one level deep, since far frames are their own far frames. */
-static glk_status find_far(glk_epoch *self, uint32_t base, uint32_t depth, uint32_t *out,
-                           glk_error *err) {
-    uint32_t count = self->frames.count - base;
-    bool same = true;
-    for (uint32_t i = 0; i < count && self->code->counted; i++) {
-        glk_frame frame = ((glk_frame *)self->frames.data)[base + i];
-        glk_frame far = far_frame(self, frame);
-        same = same && compare_frames(&frame, &far) == 0;
-        GLK_TRY(glk_vec_push(&self->frames, &far, err));
-    }
-    if (same) {
-        *out = GLK_NONE;
-        return GLK_OK;
-    }
-    GLK_TRY(merge_frames(self, base + count, depth, err));
-    return intern_merged(self, base + count, depth, out, err);
+    return GLK_OK;
 }
 
 /* A frame without texts and seen values. */
@@ -236,23 +215,30 @@ static glk_status bare_frame(glk_epoch *self, glk_frame *frame, glk_error *err) 
     return GLK_OK;
 }
 
-/* The bare twin of the frames on the stack, GLK_NONE if they are their own. */
-static glk_status find_bare(glk_epoch *self, uint32_t base, uint32_t depth, uint32_t *out,
-                            glk_error *err) {
+typedef glk_status (*frame_change)(glk_epoch *self, glk_frame *frame, glk_error *err);
+
+static glk_status intern_merged(glk_epoch *self, uint32_t base, uint32_t depth, uint32_t *out,
+                                glk_error *err);
+
+/* The twin of the frames on the stack with each of them changed, GLK_NONE if they are their own or
+ * no twin is wanted: interned like any other, one level deep, since changed frames stay as they are. */
+static glk_status find_twin(glk_epoch *self, uint32_t base, uint32_t depth, bool wanted,
+                            frame_change change, uint32_t *out, glk_error *err) {
     uint32_t count = self->frames.count - base;
     bool same = true;
-    for (uint32_t i = 0; i < count && self->code->marked; i++) {
-        glk_frame frame = ((glk_frame *)self->frames.data)[base + i], bare = frame;
-        GLK_TRY(bare_frame(self, &bare, err));
-        same = same && compare_frames(&frame, &bare) == 0;
-        GLK_TRY(glk_vec_push(&self->frames, &bare, err));
+    for (uint32_t i = 0; i < count && wanted; i++) {
+        glk_frame frame = ((glk_frame *)self->frames.data)[base + i], changed = frame;
+        GLK_TRY(change(self, &changed, err));
+        same = same && compare_frames(&frame, &changed) == 0;
+        GLK_TRY(glk_vec_push(&self->frames, &changed, err));
     }
-    if (same) {
-        *out = GLK_NONE;
-        return GLK_OK;
+    *out = GLK_NONE;
+    if (!same) {
+        GLK_TRY(merge_frames(self, base + count, depth, err));
+        GLK_TRY(intern_merged(self, base + count, depth, out, err));
     }
-    GLK_TRY(merge_frames(self, base + count, depth, err));
-    return intern_merged(self, base + count, depth, out, err);
+    self->frames.count = base + count;
+    return GLK_OK;
 }
 
 /* What frames say about texts, see glk_cont. */
@@ -313,10 +299,8 @@ static glk_status intern_merged(glk_epoch *self, uint32_t base, uint32_t depth, 
         }
     }
     uint32_t far, bare;
-    GLK_TRY(find_far(self, base, depth, &far, err));
-    self->frames.count = base + count;
-    GLK_TRY(find_bare(self, base, depth, &bare, err));
-    self->frames.count = base + count;
+    GLK_TRY(find_twin(self, base, depth, self->code->counted, far_frame, &far, err));
+    GLK_TRY(find_twin(self, base, depth, self->code->marked, bare_frame, &bare, err));
     return add_cont(self, base, hash, far, bare, out, err);
 }
 
@@ -470,22 +454,12 @@ static glk_status add_config(glk_epoch *self, bool can_end, uint32_t text, uint3
     return GLK_OK;
 }
 
-static bool needs_text(const glk_epoch *self) {
-    const glk_thread *threads = self->threads.data;
-    for (uint32_t i = 0; i < self->threads.count; i++) {
-        if (glk_cont_at(self, threads[i].rest)->captures) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Interns self->threads, sorted and merged. */
 static glk_status intern_config(glk_epoch *self, bool can_end, uint32_t text, uint32_t *out,
                                 glk_error *err) {
     const glk_thread *threads = self->threads.data;
     uint32_t count = self->threads.count, id = 0;
-    if (text != GLK_TEXT_NONE && !needs_text(self)) {
+    if (text != GLK_TEXT_NONE && !glk_threads_capture(self, threads, count)) {
         text = GLK_TEXT_NONE;
     }
     uint32_t seed = (uint32_t)glk_mix(text, can_end);

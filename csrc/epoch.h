@@ -163,6 +163,17 @@ static inline const glk_cont *glk_cont_at(const glk_epoch *self, uint32_t id) {
     return (const glk_cont *)glk_table_at(&self->conts, id);
 }
 
+/* Whether one of the threads is inside an item or key whose text matters. */
+static inline bool glk_threads_capture(const glk_epoch *self, const glk_thread *threads,
+                                       uint32_t count) {
+    for (uint32_t i = 0; i < count && self->code->marked; i++) {
+        if (glk_cont_at(self, threads[i].rest)->captures) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- with the lock held ---- */
 /* The continuation of these frames (sorted and merged here; copied). */
 glk_status glk_cont_intern(glk_epoch *self, const glk_frame *frames, uint32_t count, uint32_t *out,

@@ -25,19 +25,11 @@ static glk_status target_of(const walk *self, uint32_t config, const glk_moves *
     return glk_moves_step(self->epoch, config, byte, self->steps, out, self->err);
 }
 
-static glk_status add_tokens(const walk *self, glk_vec *out, uint32_t first, uint32_t end) {
-    GLK_TRY(glk_vec_reserve(out, end - first, self->err));
-    memcpy(GLK_VEC_U32(out) + out->count, self->trie->tokens + first,
-           (end - first) * sizeof(uint32_t));
-    out->count += end - first;
-    return GLK_OK;
-}
-
 /* A configuration that is none: no token goes on there, or all below depend on a text. */
 static glk_status leave_out(walk *self, uint32_t target, const glk_trie_node *node) {
     uint32_t end = self->trie->nodes[node->skip].first;
-    return target == GLK_MAYBE && end > node->first
-               ? add_tokens(self, &self->undecided, node->first, end)
+    return target == GLK_MAYBE
+               ? glk_trie_append(self->trie, node->first, end, &self->undecided, self->err)
                : GLK_OK;
 }
 
@@ -67,7 +59,7 @@ static glk_status walk_nodes(walk *self, uint32_t begin, uint32_t end, uint32_t 
             continue;
         }
         if (nodes[i + 1].first > node->first) {
-            GLK_TRY(add_tokens(self, out, node->first, nodes[i + 1].first));
+            GLK_TRY(glk_trie_append(self->trie, node->first, nodes[i + 1].first, out, self->err));
         }
         if (node->skip > i + 1) {
             configs[level + 1] = next;
@@ -463,8 +455,9 @@ static glk_status build(glk_epoch *self, uint32_t id, uint64_t *steps, const glk
     if (tight) {
         return build_tight(self, id, steps, out, err);
     }
-    const glk_config *bare = glk_config_at(self, glk_config_at(self, twin)->far);
-    GLK_TRY(build_bare(self, glk_config_at(self, twin)->far, steps, out, err));
+    uint32_t far = glk_config_at(self, twin)->far;
+    GLK_TRY(build_bare(self, far, steps, out, err));
+    const glk_config *bare = glk_config_at(self, far);
     return twin == id ? GLK_OK
                       : glk_correct_mask(self, id, *out, bare->undecided, bare->undecided_count,
                                          steps, out, err);

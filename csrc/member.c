@@ -25,16 +25,11 @@ static uint32_t gap_state(const glk_object *object, uint32_t gap) {
     return object->container.gaps[gap]; /* linked: states, no longer expressions */
 }
 
-/* ------------------------------------------------------------------ moves */
+/* ------------------------------------------------------------------ ways on */
 
 static glk_status add_way(glk_epoch *self, uint32_t state, glk_frame frame, glk_error *err) {
     glk_way way = {.state = state, .frame = frame};
     return glk_vec_push(&self->ways, &way, err);
-}
-
-static bool has_text(const glk_epoch *self, uint32_t state) {
-    uint32_t expr = glk_state_at(self->terminals, state)->expr;
-    return !glk_bytes_empty(&glk_expr_at(&self->terminals->exprs, expr)->first);
 }
 
 /* Reads a terminal, then goes on in another phase. */
@@ -208,7 +203,7 @@ static glk_status enter_labelled(glk_epoch *self, const glk_frame *goal, const g
     if (state == GLK_NONE) {
         return GLK_OK;
     }
-    bool committed = at == COMMA && has_text(self, gap_state(object, GLK_GAP_COMMA));
+    bool committed = at == COMMA && glk_state_goes_on(self->terminals, gap_state(object, GLK_GAP_COMMA));
     return read_then(self, goal, state, obligations, committed ? COMMITTED : READING, err);
 }
 
@@ -288,7 +283,7 @@ static glk_status enter_value_gap(glk_epoch *self, const glk_frame *goal, const 
         return GLK_OK;
     }
     uint32_t gap = gap_state(object, GLK_GAP_COMMA);
-    if (has_text(self, gap)) {
+    if (glk_state_goes_on(self->terminals, gap)) {
         note_comma(self, object, obligations); /* it commits to the comma */
     }
     return read_then(self, goal, gap, obligations, COMMA, err);

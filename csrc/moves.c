@@ -28,14 +28,8 @@ glk_status glk_moves_row(glk_epoch *self, uint32_t id, uint64_t *steps, const gl
         *out = known;
         return GLK_OK;
     }
-    glk_bytes live = {{0}};
-    for (uint32_t i = 0; i < config->count; i++) {
-        const glk_row *row;
-        if ((config->threads[i].state & GLK_TOKENS_BIT) == 0) {
-            GLK_TRY(glk_parser_row(self, config->threads[i].state, steps, &row, err));
-            live = glk_bytes_or(live, row->live);
-        }
-    }
+    glk_bytes live;
+    GLK_TRY(glk_parser_live(self, id, steps, &live, err));
     uint32_t count = glk_bytes_count(&live), before = 0;
     void *memory;
     GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_moves) + count * sizeof(uint32_t), &memory,

@@ -71,14 +71,8 @@ static glk_status push(glk_epoch *self, uint32_t node, uint32_t param, uint32_t 
     return glk_cont_intern(self, &frame, 1, out, err);
 }
 
-static bool may_go_on(const glk_epoch *self, uint32_t state) {
-    const glk_terminals *terminals = self->terminals;
-    uint32_t expr = glk_state_at(terminals, state)->expr;
-    return !glk_bytes_empty(&glk_expr_at(&terminals->exprs, expr)->first);
-}
-
 static glk_status add_thread(glk_epoch *self, uint32_t state, uint32_t rest, glk_error *err) {
-    if ((state & GLK_TOKENS_BIT) == 0 && !may_go_on(self, state)) {
+    if ((state & GLK_TOKENS_BIT) == 0 && !glk_state_goes_on(self->terminals, state)) {
         return GLK_OK; /* nothing but the empty string: its end is followed elsewhere */
     }
     glk_thread thread = {.state = state, .rest = rest};
@@ -360,7 +354,7 @@ static glk_status collect(glk_epoch *self, const glk_config *config, uint32_t te
     uint32_t ended = GLK_NONE, sources = 0;
     self->threads.count = 0;
     for (uint32_t i = 0; i < config->count; i++) {
-        if (states[i] != GLK_NONE && may_go_on(self, states[i])) {
+        if (states[i] != GLK_NONE && glk_state_goes_on(self->terminals, states[i])) {
             GLK_TRY(add_thread(self, states[i], config->threads[i].rest, err));
             sources++;
         }
@@ -381,20 +375,25 @@ static glk_status collect(glk_epoch *self, const glk_config *config, uint32_t te
     return glk_config_intern(self, can_end, text, out, err);
 }
 
-static bool captures(const glk_epoch *self, const glk_config *config) {
-    for (uint32_t i = 0; i < config->count && self->code->marked; i++) {
-        if (glk_cont_at(self, config->threads[i].rest)->captures) {
-            return true;
+glk_status glk_parser_live(glk_epoch *self, uint32_t id, uint64_t *steps, glk_bytes *out,
+                           glk_error *err) {
+    const glk_config *config = glk_config_at(self, id);
+    *out = (glk_bytes){{0}};
+    for (uint32_t i = 0; i < config->count; i++) {
+        const glk_row *row;
+        if ((config->threads[i].state & GLK_TOKENS_BIT) == 0) {
+            GLK_TRY(glk_parser_row(self, config->threads[i].state, steps, &row, err));
+            *out = glk_bytes_or(*out, row->live);
         }
     }
-    return false;
+    return GLK_OK;
 }
 
 glk_status glk_parser_step_raw(glk_epoch *self, uint32_t id, uint8_t byte, uint64_t *steps,
                                uint32_t *out, glk_error *err) {
     const glk_config *config = glk_config_at(self, id);
     uint32_t text = GLK_TEXT_NONE;
-    if (captures(self, config)) {
+    if (glk_threads_capture(self, config->threads, config->count)) {
         GLK_TRY(glk_text_extend(self, config->text, byte, &text, err));
     }
     uint32_t few[2 * FEW_THREADS];

@@ -18,6 +18,9 @@ glk_status glk_parser_closure(glk_epoch *self, uint32_t cont, uint32_t labels, u
 /* A terminal state's row, built if need be. */
 glk_status glk_parser_row(glk_epoch *self, uint32_t state, uint64_t *steps, const glk_row **out,
                           glk_error *err);
+/* The bytes with which some thread of a configuration may go on. */
+glk_status glk_parser_live(glk_epoch *self, uint32_t config, uint64_t *steps, glk_bytes *out,
+                           glk_error *err);
 /* The terminal state after a byte, or GLK_NONE. */
 glk_status glk_parser_target(glk_epoch *self, uint32_t state, uint8_t byte, uint64_t *steps,
                              uint32_t *out, glk_error *err);

@@ -83,6 +83,12 @@ static inline const glk_label_set *glk_label_set_at(const glk_terminals *self, u
     return (const glk_label_set *)glk_table_at(&self->label_sets, id);
 }
 
+/* Whether anything but the empty string may be read from a state. */
+static inline bool glk_state_goes_on(const glk_terminals *self, uint32_t state) {
+    uint32_t expr = glk_state_at(self, state)->expr;
+    return !glk_bytes_empty(&glk_expr_at(&self->exprs, expr)->first);
+}
+
 /* ---- with the lock held ---- */
 /* The expression of a grammar's store in this one.  Takes the lock of `from` itself. */
 glk_status glk_terminals_import(glk_terminals *self, glk_exprs *from, uint32_t expr, uint32_t *out,

@@ -42,6 +42,18 @@ typedef struct glk_trie_item {
     uint32_t length, id;
 } glk_trie_item;
 
+/* Appends tokens[first .. end) to a list of ids. */
+static inline glk_status glk_trie_append(const glk_trie *self, uint32_t first, uint32_t end,
+                                         glk_vec *ids, glk_error *err) {
+    GLK_TRY(glk_vec_reserve(ids, end - first, err));
+    if (end > first) {
+        memcpy(GLK_VEC_U32(ids) + ids->count, self->tokens + first,
+               (end - first) * sizeof(uint32_t));
+        ids->count += end - first;
+    }
+    return GLK_OK;
+}
+
 /* child[b] = the root's child with byte b, or GLK_NONE. */
 void glk_trie_index_root(const glk_trie *self, uint32_t child[256]);
 
