@@ -5,13 +5,18 @@ enum { LIST_AT_MOST = 6000 }; /* longer lists become bitmasks: writing one costs
 
 /* ------------------------------------------------------------------ walks */
 
+typedef struct walk_level {
+    uint32_t config;
+    const glk_moves *moves;
+    const glk_trie_wide *wide;
+} walk_level;
+
 typedef struct walk {
     glk_epoch *epoch;
     const glk_trie *trie;
     uint64_t *steps;
     glk_error *err;
-    glk_vec path; /* const glk_moves * by depth below the start */
-    glk_vec ids;  /* u32 in configuration ids by depth */
+    glk_vec path;      /* walk_level by depth below the start */
     glk_vec undecided; /* u32: tokens that depend on a text */
 } walk;
 
@@ -33,40 +38,45 @@ static glk_status leave_out(walk *self, uint32_t target, const glk_trie_node *no
                : GLK_OK;
 }
 
-/* Appends the ids of the trie nodes [begin, end) that `config` lets through; `depth` is that of the
- * parent.  The path is kept as (configuration, row) so that a sibling needs no look-up. */
-static glk_status walk_nodes(walk *self, uint32_t begin, uint32_t end, uint32_t depth,
-                             uint32_t config, glk_vec *out) {
-    const glk_trie_node *nodes = self->trie->nodes;
-    const glk_moves **rows = self->path.data;
-    uint32_t *configs = GLK_VEC_U32(&self->ids);
+/* Appends the ids below trie node `start` that `config` lets through.  The path is kept as
+ * (configuration, row, wide children) so that a sibling needs no look-up. */
+static glk_status walk_nodes(walk *self, uint32_t start, uint32_t config, glk_vec *out) {
+    const glk_trie *trie = self->trie;
+    const glk_trie_node *nodes = trie->nodes;
+    walk_level *levels = self->path.data;
     uint64_t visited = 0;
-    GLK_TRY(glk_moves_row(self->epoch, config, self->steps, &rows[0], self->err));
-    configs[0] = config;
-    for (uint32_t i = begin; i < end;) {
+    uint32_t above = nodes[start].depth + 1u, end = nodes[start].skip;
+    levels[0].config = config;
+    levels[0].wide = glk_trie_wide_at(trie, start);
+    GLK_TRY(glk_moves_row(self->epoch, config, self->steps, &levels[0].moves, self->err));
+    uint32_t i = glk_trie_below(start, levels[0].wide, &levels[0].moves->live);
+    while (i < end) {
         const glk_trie_node *node = &nodes[i];
-        uint32_t level = node->depth - depth - 1, next;
-        const glk_moves *moves = rows[level];
+        uint32_t next;
+        walk_level *level = &levels[node->depth - above];
+        const glk_bytes *live = &level->moves->live;
         visited++;
-        if (!glk_bytes_has(&moves->live, node->byte)) {
-            i = node->skip;
+        if (!glk_bytes_has(live, node->byte)) {
+            i = glk_trie_beside(trie, i, level->wide, live);
             continue;
         }
-        GLK_TRY(target_of(self, configs[level], moves, node->byte, &next));
+        GLK_TRY(target_of(self, level->config, level->moves, node->byte, &next));
         if (GLK_UNLIKELY(next >= GLK_DEAD)) {
             GLK_TRY(leave_out(self, next, node));
-            i = node->skip;
+            i = glk_trie_beside(trie, i, level->wide, live);
             continue;
         }
         if (nodes[i + 1].first > node->first) {
-            GLK_TRY(glk_trie_append(self->trie, node->first, nodes[i + 1].first, out, self->err));
+            GLK_TRY(glk_trie_append(trie, node->first, nodes[i + 1].first, out, self->err));
         }
-        if (node->skip > i + 1) {
-            configs[level + 1] = next;
-            GLK_TRY(glk_moves_row(self->epoch, next, self->steps, &rows[level + 1],
-                                     self->err));
+        if (node->skip == i + 1) {
+            i = glk_trie_beside(trie, i, level->wide, live);
+            continue;
         }
-        i++;
+        level[1].config = next;
+        level[1].wide = glk_trie_wide_at(trie, i);
+        GLK_TRY(glk_moves_row(self->epoch, next, self->steps, &level[1].moves, self->err));
+        i = glk_trie_below(i, level[1].wide, &level[1].moves->live);
     }
     self->epoch->walks++;
     self->epoch->visited += visited;
@@ -80,16 +90,13 @@ static glk_status walk_nodes(walk *self, uint32_t begin, uint32_t end, uint32_t 
 /* Room for a path as deep as the longest token. */
 static glk_status open_walk(walk *self, glk_epoch *epoch, uint64_t *steps, glk_error *err) {
     *self = (walk){.epoch = epoch, .steps = steps, .err = err};
-    glk_vec_init(&self->path, NULL, sizeof(const glk_moves *));
-    glk_vec_init(&self->ids, NULL, sizeof(uint32_t));
+    glk_vec_init(&self->path, NULL, sizeof(walk_level));
     glk_vec_init(&self->undecided, NULL, sizeof(uint32_t));
-    GLK_TRY(glk_vec_reserve(&self->path, epoch->longest + 1, err));
-    return glk_vec_reserve(&self->ids, epoch->longest + 1, err);
+    return glk_vec_reserve(&self->path, epoch->longest + 1, err);
 }
 
 static void close_walk(walk *self) {
     glk_vec_free(&self->path);
-    glk_vec_free(&self->ids);
     glk_vec_free(&self->undecided);
 }
 
@@ -122,7 +129,7 @@ static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk
         GLK_TRY(enter_exits(job, rest, exits->labels, &config));
         job->trie = &exits->trie;
         if (config < GLK_DEAD) {
-            GLK_TRY(walk_nodes(job, 1, exits->trie.count, 0, config, out));
+            GLK_TRY(walk_nodes(job, 0, config, out));
         } else {
             GLK_TRY(leave_out(job, config, &exits->trie.nodes[0]));
         }
@@ -134,7 +141,7 @@ static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk
         job->trie = &job->epoch->terminals->vocab->trie;
         const glk_trie_node *node = &job->trie->nodes[root->node];
         if (config < GLK_DEAD) {
-            GLK_TRY(walk_nodes(job, root->node + 1, node->skip, node->depth, config, out));
+            GLK_TRY(walk_nodes(job, root->node, config, out));
         } else {
             GLK_TRY(leave_out(job, config, node));
         }
@@ -505,7 +512,7 @@ glk_status glk_mask_walk(glk_epoch *self, uint32_t id, uint64_t *steps, uint32_t
     glk_status status = open_walk(&job, self, steps, err);
     if (status == GLK_OK) {
         job.trie = &self->terminals->vocab->trie;
-        status = walk_nodes(&job, 1, job.trie->count, 0, id, &ids);
+        status = walk_nodes(&job, 0, id, &ids);
     }
     for (uint32_t i = 0; status == GLK_OK && i < ids.count; i++) {
         glk_mask_set(mask, GLK_VEC_U32(&ids)[i]);

@@ -5,6 +5,7 @@
 
 enum {
     MERGE_AT_MOST = 8192, /* rests of tokens worth merging into tries */
+    SORT_AT_MOST = 64,    /* ids sorted by themselves */
     DIFFER_AT_MOST = 4096 /* tokens in which a state may differ from its base */
 };
 
@@ -12,11 +13,20 @@ typedef struct exit_item { /* the rest of one token */
     uint32_t labels, id, from; /* `from`: bytes of the token before the rest */
 } exit_item;
 
+typedef struct level { /* of a walk: the state at a depth, and the children there */
+    uint32_t state;
+    const glk_row *row;
+    const glk_trie_wide *wide;
+} level;
+
 typedef struct work {
     glk_terminals *terminals;
     const glk_trie *trie;
     uint64_t *steps;
     glk_error *err;
+    glk_vec levels;       /* level, by depth */
+    uint32_t inside;      /* tokens found inside; listed in `kept` up to `listed_most` of them */
+    uint32_t listed_most;
     glk_vec ones, twos;   /* u32: states by depth, of the state and of its base */
     glk_vec moved, kept;  /* u32: ids */
     glk_vec roots;        /* glk_exit_root */
@@ -30,13 +40,14 @@ static void open_work(work *self, glk_terminals *terminals, uint64_t *steps, glk
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         glk_vec_init(ids[i], NULL, sizeof(uint32_t));
     }
+    glk_vec_init(&self->levels, NULL, sizeof(level));
     glk_vec_init(&self->roots, NULL, sizeof(glk_exit_root));
     glk_vec_init(&self->items, NULL, sizeof(exit_item));
 }
 
 static void close_work(work *self) {
-    glk_vec *all[] = {&self->ones, &self->twos,  &self->moved,
-                      &self->kept, &self->roots, &self->items};
+    glk_vec *all[] = {&self->levels, &self->ones,  &self->twos, &self->moved,
+                      &self->kept,   &self->roots, &self->items};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         glk_vec_free(all[i]);
     }
@@ -192,53 +203,66 @@ static glk_status list_rests(work *self, const uint32_t *interior, bool *few) {
 
 /* ------------------------------------------------------------------ the whole trie */
 
-static void set_ids(const glk_trie *trie, uint32_t begin, uint32_t end, uint32_t *dense) {
+/* The tokens [begin, end) stay inside.  They are listed while they are few. */
+static glk_status add_interior(work *self, uint32_t begin, uint32_t end) {
+    const uint32_t *tokens = self->trie->tokens;
     for (uint32_t t = begin; t < end; t++) {
-        glk_mask_set(dense, trie->tokens[t]);
+        glk_mask_set(self->terminals->marks, tokens[t]);
     }
+    self->inside += end - begin;
+    return self->inside > self->listed_most
+               ? GLK_OK
+               : glk_trie_append(self->trie, begin, end, &self->kept, self->err);
 }
 
-/* Walks everything from `state`: interior bits into `dense`, ends of the terminal into `roots`. */
-static glk_status walk_all(work *self, uint32_t state, uint32_t *dense) {
+/* A node below which the terminal may end. */
+static glk_status note_root(work *self, uint32_t node, uint32_t state) {
+    glk_exit_root root = {.labels = labels_of(self, state), .node = node};
+    return root.labels == GLK_LABELS_NONE ? GLK_OK
+                                          : glk_vec_push(&self->roots, &root, self->err);
+}
+
+/* Walks everything from `state`: interior tokens into `marks`, ends of the terminal into `roots`. */
+static glk_status walk_all(work *self, uint32_t state) {
     const glk_trie *trie = self->trie;
-    GLK_TRY(glk_vec_reserve(&self->ones, self->terminals->vocab->longest + 1, self->err));
-    uint32_t *states = GLK_VEC_U32(&self->ones);
-    states[0] = state;
-    uint32_t depth = 0; /* of the node whose children `row` steps to */
-    const glk_row *row;
-    GLK_TRY(row_of(self, state, &row));
+    GLK_TRY(glk_vec_reserve(&self->levels, self->terminals->vocab->longest + 1, self->err));
+    level *levels = self->levels.data;
     uint64_t visited = 0;
-    for (uint32_t i = 1; i < trie->count;) {
+    levels[0].state = state;
+    levels[0].wide = glk_trie_wide_at(trie, 0);
+    GLK_TRY(row_of(self, state, &levels[0].row));
+    uint32_t i = glk_trie_below(0, levels[0].wide, &levels[0].row->live);
+    while (i < trie->count) {
         const glk_trie_node *node = &trie->nodes[i];
-        if (node->depth != depth + 1) {
-            depth = node->depth - 1u;
-            GLK_TRY(row_of(self, states[depth], &row));
-        }
+        level *above = &levels[node->depth - 1];
+        const glk_bytes *live = &above->row->live;
         visited++;
-        if (!glk_bytes_has(&row->live, node->byte)) {
-            i = node->skip;
+        if (!glk_bytes_has(live, node->byte)) {
+            i = glk_trie_beside(trie, i, above->wide, live);
             continue;
         }
-        uint32_t target = glk_row_target(row, node->byte);
+        uint32_t target = glk_row_target(above->row, node->byte);
         if (GLK_UNLIKELY(target == GLK_NONE)) {
-            GLK_TRY(step(self, states[depth], node->byte, &target));
+            GLK_TRY(step(self, above->state, node->byte, &target));
         }
+        uint32_t end = trie->nodes[i + 1].first, next = i + 1;
         if (node->skip > i + 1) {
-            states[++depth] = target;
-            GLK_TRY(row_of(self, target, &row));
-            if (node->plain && node->height <= row->plain_reach) { /* all that is below stays inside */
-                set_ids(trie, node->first, trie->nodes[node->skip].first, dense);
-                i = node->skip;
-                continue;
+            level *own = above + 1;
+            own->state = target;
+            GLK_TRY(row_of(self, target, &own->row));
+            if (node->plain && node->height <= own->row->plain_reach) { /* all below stays inside */
+                end = trie->nodes[node->skip].first;
+                next = glk_trie_beside(trie, i, above->wide, live);
+            } else {
+                GLK_TRY(note_root(self, i, target));
+                own->wide = glk_trie_wide_at(trie, i);
+                next = glk_trie_below(i, own->wide, &own->row->live);
             }
-            uint32_t labels = labels_of(self, target);
-            if (labels != GLK_LABELS_NONE) {
-                glk_exit_root root = {.labels = labels, .node = i};
-                GLK_TRY(glk_vec_push(&self->roots, &root, self->err));
-            }
+        } else {
+            next = glk_trie_beside(trie, i, above->wide, live);
         }
-        set_ids(trie, node->first, trie->nodes[i + 1].first, dense);
-        i++;
+        GLK_TRY(add_interior(self, node->first, end));
+        i = next;
     }
     return count_steps(self, visited);
 }
@@ -254,50 +278,68 @@ static glk_status copy_ids(work *self, const glk_vec *ids, const uint32_t **out)
     return GLK_OK;
 }
 
-/* Dense sets that hold few tokens become lists. */
-static glk_status set_interior(work *self, uint32_t *dense, glk_tokens *out) {
-    uint32_t size = self->terminals->vocab->size;
-    uint32_t count = 0;
-    size_t words = glk_mask_words(size);
-    for (size_t i = 0; i < words; i++) {
-        count += glk_popcount(dense[i]);
-    }
-    *out = (glk_tokens){0};
-    if (count > size / 64) {
-        void *memory;
-        GLK_TRY(glk_arena_take(&self->terminals->arena, words * sizeof(uint32_t), &memory,
-                               self->err));
-        memcpy(memory, dense, words * sizeof(uint32_t));
-        out->dense = memory;
+/* In order of the ids, without a look at all words where they are a handful. */
+static glk_status sort_listed(work *self) {
+    const uint32_t *marks = self->terminals->marks;
+    if (self->kept.count <= SORT_AT_MOST) {
+        self->kept.count = glk_sort_unique(GLK_VEC_U32(&self->kept), self->kept.count);
         return GLK_OK;
     }
     self->kept.count = 0;
-    for (size_t i = 0; i < words; i++) {
-        for (uint32_t bits = dense[i]; bits != 0; bits &= bits - 1) {
+    for (size_t i = 0; i < glk_mask_words(self->terminals->vocab->size); i++) {
+        for (uint32_t bits = marks[i]; bits != 0; bits &= bits - 1) {
             uint32_t id = (uint32_t)(i * 32) + (uint32_t)__builtin_ctz(bits);
             GLK_TRY(glk_vec_push_u32(&self->kept, id, self->err));
         }
     }
-    out->plus_count = count;
+    return GLK_OK;
+}
+
+/* Few tokens become a list, many a bitmask. */
+static glk_status set_interior(work *self, glk_tokens *out) {
+    *out = (glk_tokens){0};
+    if (self->inside > self->listed_most) {
+        size_t bytes = glk_mask_words(self->terminals->vocab->size) * sizeof(uint32_t);
+        void *memory;
+        GLK_TRY(glk_arena_take(&self->terminals->arena, bytes, &memory, self->err));
+        memcpy(memory, self->terminals->marks, bytes);
+        out->dense = memory;
+        return GLK_OK;
+    }
+    GLK_TRY(sort_listed(self));
+    out->plus_count = self->kept.count;
     return copy_ids(self, &self->kept, &out->plus);
 }
 
-static glk_status build_whole(work *self, uint32_t state, glk_span *span) {
-    size_t bytes = (glk_mask_words(self->terminals->vocab->size) + 1) * sizeof(uint32_t);
-    void *memory;
-    GLK_TRY(glk_alloc(NULL, bytes, &memory, self->err));
+static glk_status walk_whole(work *self, uint32_t state, glk_span *span) {
     bool few = true;
-    glk_status status = walk_all(self, state, memory);
-    if (status == GLK_OK) {
-        status = set_interior(self, memory, &span->interior);
+    GLK_TRY(walk_all(self, state));
+    GLK_TRY(set_interior(self, &span->interior));
+    GLK_TRY(list_rests(self, self->terminals->marks, &few));
+    return few ? merge_exits(self, span) : keep_roots(self, span);
+}
+
+/* `marks` is empty before and after. */
+static glk_status build_whole(work *self, uint32_t state, glk_span *span) {
+    glk_terminals *terminals = self->terminals;
+    size_t bytes = glk_mask_words(terminals->vocab->size) * sizeof(uint32_t);
+    if (terminals->marks == NULL) {
+        void *memory;
+        GLK_TRY(glk_arena_take(&terminals->arena, bytes, &memory, self->err));
+        memset(memory, 0, bytes);
+        terminals->marks = memory;
     }
-    if (status == GLK_OK) {
-        status = list_rests(self, memory, &few);
+    self->kept.count = 0;
+    self->inside = 0;
+    self->listed_most = terminals->vocab->size / 64;
+    glk_status status = walk_whole(self, state, span);
+    if (self->inside > self->listed_most || status != GLK_OK) {
+        memset(terminals->marks, 0, bytes);
+    } else {
+        for (uint32_t i = 0; i < self->kept.count; i++) {
+            glk_mask_clear(terminals->marks, GLK_VEC_U32(&self->kept)[i]);
+        }
     }
-    if (status == GLK_OK) {
-        status = few ? merge_exits(self, span) : keep_roots(self, span);
-    }
-    glk_release(NULL, memory, bytes);
     return status;
 }
 

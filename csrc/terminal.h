@@ -63,6 +63,7 @@ typedef struct glk_terminals {
     glk_table states;      /* glk_state */
     glk_table label_sets;  /* glk_label_set */
     glk_vec labels;        /* u32 scratch */
+    uint32_t *marks;       /* scratch of span.c: a bit per token, all clear between uses; or NULL */
     glk_exprs *imported;   /* the store that `map` belongs to, retained; or NULL */
     glk_vec map;           /* u32 per expression of `imported` */
     pthread_mutex_t lock;

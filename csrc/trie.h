@@ -12,6 +12,7 @@
 #ifndef GLK_TRIE_H
 #define GLK_TRIE_H
 
+#include "bitmask.h"
 #include "vec.h"
 
 typedef struct glk_trie_node {
@@ -21,7 +22,17 @@ typedef struct glk_trie_node {
     uint16_t height; /* longest way down from here, in bytes */
     uint8_t byte;    /* label of the edge from the parent; unused in node[0] */
     bool plain;      /* every byte below is one that glk_trie_plain names */
+    uint16_t wide;   /* place in the trie's `wide`, plus one; 0: the children are few, or not indexed */
 } glk_trie_node;
+
+/* The children of a node by byte.  The children of the root and of a few hundred more nodes are many
+ * and far apart, and most states can go on with few bytes: asking each child in turn would be one
+ * cache miss after another. */
+typedef struct glk_trie_wide {
+    glk_bytes bytes;  /* those of the children */
+    uint32_t end;     /* the node's `skip` */
+    uint32_t child[]; /* by rank of the byte */
+} glk_trie_wide;
 
 /* Bytes that stand for themselves in most texts and inside JSON strings: printable ASCII but the
  * quote and the backslash.  Four subtrees out of five hold nothing else, and a state that all of
@@ -33,6 +44,7 @@ static inline bool glk_trie_plain(uint8_t byte) {
 typedef struct glk_trie {
     const glk_trie_node *nodes; /* count + 1 of them */
     const uint32_t *tokens;
+    const glk_trie_wide *const *wide; /* NULL: not indexed */
     uint32_t count, token_count;
 } glk_trie;
 
@@ -53,6 +65,44 @@ static inline glk_status glk_trie_append(const glk_trie *self, uint32_t first, u
     }
     return GLK_OK;
 }
+
+static inline const glk_trie_wide *glk_trie_wide_at(const glk_trie *self, uint32_t node) {
+    uint32_t place = self->nodes[node].wide;
+    return place == 0 ? NULL : self->wide[place - 1];
+}
+
+/* The first child whose byte is `from` or more and in `live`, or the first node after them all. */
+static inline uint32_t glk_trie_next(const glk_trie_wide *wide, const glk_bytes *live,
+                                     uint32_t from) {
+    for (uint32_t w = from >> 6; w < 4; w++) {
+        uint64_t bits = wide->bytes.word[w] & live->word[w];
+        bits &= w == from >> 6 ? UINT64_MAX << (from & 63) : UINT64_MAX;
+        if (bits != 0) {
+            return wide->child[glk_bytes_rank(&wide->bytes,
+                                              (uint8_t)(w * 64 + (uint32_t)__builtin_ctzll(bits)))];
+        }
+    }
+    return wide->end;
+}
+
+/* Where a walk goes on that is done with node `at`, a child of the node with these wide children
+ * (NULL: few) and this set of live bytes. */
+static inline uint32_t glk_trie_beside(const glk_trie *self, uint32_t at,
+                                       const glk_trie_wide *parent, const glk_bytes *live) {
+    const glk_trie_node *node = &self->nodes[at];
+    return parent == NULL ? node->skip : glk_trie_next(parent, live, node->byte + 1u);
+}
+
+/* ... that enters node `at`, whose own live bytes are these. */
+static inline uint32_t glk_trie_below(uint32_t at, const glk_trie_wide *own,
+                                      const glk_bytes *live) {
+    return own == NULL ? at + 1 : glk_trie_next(own, live, 0);
+}
+
+/* Makes `wide`, and writes its places into `nodes`, the trie's own; glk_trie_build does it to tries of
+ * many texts. */
+glk_status glk_trie_index_wide(glk_trie *self, glk_trie_node *nodes, glk_arena *arena,
+                               glk_error *err);
 
 /* child[b] = the root's child with byte b, or GLK_NONE. */
 void glk_trie_index_root(const glk_trie *self, uint32_t child[256]);
