@@ -552,38 +552,6 @@ glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, ui
     return GLK_OK;
 }
 
-/* Whether every plain byte by itself is a string of the expression. */
-static bool takes_plain_bytes(const glk_exprs *self, uint32_t item) {
-    const glk_expr *e = glk_expr_at(self, item);
-    for (uint32_t i = 0; e->kind == GLK_OR && i < e->b; i++) {
-        if (glk_expr_at(self, e->list[i])->kind == GLK_CLASS) {
-            return takes_plain_bytes(self, e->list[i]);
-        }
-    }
-    for (uint32_t b = 0; e->kind == GLK_CLASS && b < 256; b++) {
-        if (glk_trie_plain((uint8_t)b) && !glk_bytes_has(&e->first, (uint8_t)b)) {
-            return false;
-        }
-    }
-    return e->kind == GLK_CLASS;
-}
-
-uint32_t glk_expr_plain_reach(const glk_exprs *self, uint32_t item) {
-    const glk_expr *e = glk_expr_at(self, item);
-    uint32_t reach = 0;
-    for (uint32_t i = 0; e->kind == GLK_OR && i < e->b; i++) {
-        uint32_t member = glk_expr_plain_reach(self, e->list[i]);
-        reach = member > reach ? member : reach;
-    }
-    if (e->kind == GLK_CAT && (e->flags & GLK_CHECKED) == 0) {
-        e = glk_expr_at(self, e->a);
-    }
-    if (e->kind == GLK_REP && (e->flags & GLK_CHECKED) == 0 && takes_plain_bytes(self, e->a)) {
-        reach = e->hi;
-    }
-    return reach;
-}
-
 /* ------------------------------------------------------------------ copies */
 
 static uint32_t mapped(const glk_vec *map, uint32_t item) {

@@ -4,6 +4,8 @@
  * calls and growth of the stack never invalidate what they read. */
 #include "expr.h"
 
+#include "groups.h"
+
 enum { MEMO_ENTRIES = 1 << 14 };
 
 typedef struct shape { /* a candidate expression, before it has an id */
@@ -63,6 +65,7 @@ static glk_status intern(glk_exprs *self, const shape *candidate, uint32_t *out,
     *expr = candidate->expr;
     expr->list = list;
     expr->state = GLK_NONE;
+    expr->groups = GLK_GROUP_OTHER;
     if (expr->kind == GLK_NEVER) {
         expr->life = GLK_LIFE_DEAD;
     } else if ((expr->flags & GLK_CHECKED) == 0 || (expr->flags & GLK_NULLABLE) != 0) {

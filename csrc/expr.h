@@ -70,6 +70,7 @@ typedef struct glk_expr {
     uint8_t kind;          /* glk_expr_kind */
     uint8_t flags;
     uint8_t life;          /* glk_life; only CHECKED expressions start as UNKNOWN */
+    uint8_t groups;        /* groups.h: all their characters are sentences; OTHER: not looked at yet */
     uint32_t mark;         /* the last stamp it got, see glk_expr_stamp */
 } glk_expr;
 
@@ -174,9 +175,11 @@ glk_status glk_expr_base(glk_exprs *self, uint32_t item, uint32_t *out, glk_byte
 glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, uint32_t cut,
                               uint32_t *out, uint32_t *bound, glk_error *err);
 
-/* So many plain bytes (trie.h), whichever they are, can be read and the rest still be finished;
- * GLK_UNBOUNDED: any number.  A lower bound of the truth, read off the expression's shape. */
-uint32_t glk_expr_plain_reach(const glk_exprs *self, uint32_t item);
+/* Groups of characters (groups.h) of which up to *reach, whichever they are, can be read and the rest
+ * still be finished; GLK_UNBOUNDED: any number; no groups, none.  Less than the truth, read off the
+ * expression's shape.  What one character may be is found once for each expression. */
+glk_status glk_expr_free_groups(glk_exprs *self, uint32_t item, uint8_t *groups, uint32_t *reach,
+                                glk_error *err);
 
 /* Copies an expression of another store, classes cut to this store's alphabet.  `map` (u32 per
  * expression of `from`, GLK_NONE = not yet) is extended along the way and may be kept. */

@@ -241,28 +241,26 @@ static glk_status walk_all(work *self, uint32_t state) {
             i = glk_trie_beside(trie, i, above->wide, live);
             continue;
         }
+        if (glk_row_takes(above->row, node)) {
+            GLK_TRY(add_interior(self, node->first, trie->nodes[node->skip].first));
+            i = glk_trie_beside(trie, i, above->wide, live);
+            continue;
+        }
         uint32_t target = glk_row_target(above->row, node->byte);
         if (GLK_UNLIKELY(target == GLK_NONE)) {
             GLK_TRY(step(self, above->state, node->byte, &target));
         }
-        uint32_t end = trie->nodes[i + 1].first, next = i + 1;
-        if (node->skip > i + 1) {
-            level *own = above + 1;
-            own->state = target;
-            GLK_TRY(row_of(self, target, &own->row));
-            if (node->plain && node->height <= own->row->plain_reach) { /* all below stays inside */
-                end = trie->nodes[node->skip].first;
-                next = glk_trie_beside(trie, i, above->wide, live);
-            } else {
-                GLK_TRY(note_root(self, i, target));
-                own->wide = glk_trie_wide_at(trie, i);
-                next = glk_trie_below(i, own->wide, &own->row->live);
-            }
-        } else {
-            next = glk_trie_beside(trie, i, above->wide, live);
+        GLK_TRY(add_interior(self, node->first, trie->nodes[i + 1].first));
+        if (node->skip == i + 1) {
+            i = glk_trie_beside(trie, i, above->wide, live);
+            continue;
         }
-        GLK_TRY(add_interior(self, node->first, end));
-        i = next;
+        level *own = above + 1;
+        own->state = target;
+        own->wide = glk_trie_wide_at(trie, i);
+        GLK_TRY(row_of(self, target, &own->row));
+        GLK_TRY(note_root(self, i, target));
+        i = glk_trie_below(i, own->wide, &own->row->live);
     }
     return count_steps(self, visited);
 }
@@ -366,6 +364,22 @@ static glk_status agree_below(work *self, const glk_trie_node *node, uint32_t on
     return GLK_OK;
 }
 
+/* Whether the edge of a node and all that is below it are characters that both may read freely. */
+static glk_status both_take(work *self, const glk_trie_node *node, uint32_t one, uint32_t two,
+                            bool *out) {
+    const glk_row *row;
+    *out = one != GLK_NONE && two != GLK_NONE && (node->groups & GLK_GROUP_OTHER) == 0;
+    if (*out) {
+        GLK_TRY(row_of(self, one, &row));
+        *out = glk_row_takes(row, node);
+    }
+    if (*out) {
+        GLK_TRY(row_of(self, two, &row));
+        *out = glk_row_takes(row, node);
+    }
+    return GLK_OK;
+}
+
 /* The tokens [begin, end) may fare differently; *many = true once they are too many. */
 static glk_status move_range(work *self, uint32_t begin, uint32_t end, bool *many) {
     if (self->moved.count + (end - begin) > DIFFER_AT_MOST) {
@@ -405,6 +419,11 @@ static glk_status walk_difference(work *self, const glk_state *state, uint32_t b
         uint32_t one, two;
         bool deeper, alike;
         if (within_bound(state, node)) {
+            i = node->skip;
+            continue;
+        }
+        GLK_TRY(both_take(self, node, ones[node->depth - 1], twos[node->depth - 1], &alike));
+        if (alike) {
             i = node->skip;
             continue;
         }

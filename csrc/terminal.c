@@ -258,14 +258,28 @@ static glk_status pack(glk_terminals *self, const sketch *draft, glk_row **out, 
     return GLK_OK;
 }
 
-static bool is_steady(const sketch *draft, uint32_t state) {
-    for (uint32_t b = 0; b < 256; b++) {
-        if (glk_trie_plain((uint8_t)b) &&
-            (!glk_bytes_has(&draft->live, (uint8_t)b) || draft->target[b] != state)) {
-            return false;
+/* The groups of ASCII whose every character leaves the state as it is. */
+static uint8_t steady_groups(const glk_terminals *self, const sketch *draft, uint32_t state) {
+    uint8_t groups = GLK_GROUPS_ASCII;
+    for (uint32_t b = 0; b < 0x80; b++) {
+        bool same = glk_bytes_has(&draft->live, (uint8_t)b) && draft->target[b] == state;
+        if (!same && glk_bytes_has(&self->exprs.alphabet, (uint8_t)b)) {
+            groups &= (uint8_t)~glk_group_of((uint8_t)b);
         }
     }
-    return true;
+    return groups;
+}
+
+/* What may be read in any order: by the shape of the expression, or since it changes nothing. */
+static glk_status find_groups(glk_terminals *self, uint32_t id, const sketch *draft, glk_row *row,
+                              glk_error *err) {
+    uint32_t reach;
+    uint8_t shape, steady = steady_groups(self, draft, id);
+    GLK_TRY(glk_expr_free_groups(&self->exprs, glk_state_at(self, id)->expr, &shape, &reach, err));
+    bool by_shape = (steady & ~shape) == 0;
+    row->groups = by_shape ? shape : steady;
+    row->reach = by_shape ? reach : GLK_UNBOUNDED;
+    return GLK_OK;
 }
 
 /* ------------------------------------------------------------------ bases */
@@ -388,8 +402,7 @@ glk_status glk_terminals_build_row(glk_terminals *self, uint32_t id, uint64_t *s
             status = pack(self, &draft, &row, err);
         }
         GLK_TRY(status);
-        row->plain_reach = is_steady(&draft, id) ? GLK_UNBOUNDED
-                                              : glk_expr_plain_reach(&self->exprs, state->expr);
+        GLK_TRY(find_groups(self, id, &draft, row, err));
         atomic_store_explicit(&state->row, row, memory_order_release);
     }
     *out = row;

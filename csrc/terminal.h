@@ -31,7 +31,8 @@ enum { GLK_LABELS_NONE = 0, GLK_LABELS_PLAIN = 1 }; /* not accepting; accepting 
 typedef struct glk_row {
     glk_bytes live;
     uint8_t before[4];         /* live bytes in the words before word i */
-    uint32_t plain_reach;      /* plain bytes (trie.h) that may come in any order; GLK_UNBOUNDED: all */
+    uint8_t groups;            /* groups.h: their characters may come in any order, ... */
+    uint32_t reach;            /* ... up to so many of them; GLK_UNBOUNDED: any number */
     uint32_t count;            /* live bytes */
     _Atomic uint32_t target[]; /* state by rank of the byte; GLK_NONE: not derived yet */
 } glk_row;
@@ -108,6 +109,12 @@ glk_status glk_terminals_step(glk_terminals *self, uint32_t state, uint8_t byte,
  * states. */
 glk_status glk_terminals_worst(glk_terminals *self, uint32_t state, uint64_t *steps, uint32_t *out,
                                glk_error *err);
+
+/* Whether the edge of a trie node and all that is below it keep the terminal alive, from the state of
+ * this row on: they are characters that may come in any order. */
+static inline bool glk_row_takes(const glk_row *row, const glk_trie_node *node) {
+    return (node->groups & ~row->groups) == 0 && node->height < row->reach;
+}
 
 /* ---- without the lock ---- */
 static inline const glk_row *glk_state_row(const glk_terminals *self, uint32_t state) {

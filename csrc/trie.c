@@ -186,7 +186,6 @@ static void close_nodes(glk_trie_node *nodes, const uint32_t *path, uint32_t fro
     for (uint32_t d = from; d > depth; d--) {
         glk_trie_node *node = &nodes[path[d]], *parent = &nodes[path[d - 1]];
         node->skip = next;
-        parent->plain = parent->plain && node->plain && glk_trie_plain(node->byte);
         if (parent->height <= node->height) {
             parent->height = (uint16_t)(node->height + 1);
         }
@@ -196,7 +195,7 @@ static void close_nodes(glk_trie_node *nodes, const uint32_t *path, uint32_t fro
 static void fill(const entry *entries, const shape *size, uint32_t *path, glk_trie_node *nodes,
                  uint32_t *tokens) {
     uint32_t next = 1, open = 0;
-    nodes[0] = (glk_trie_node){.skip = size->nodes, .plain = true};
+    nodes[0] = (glk_trie_node){.skip = size->nodes};
     path[0] = 0;
     for (uint32_t i = 0; i < size->tokens; i++) {
         const glk_trie_item *item = &entries[i].item;
@@ -205,7 +204,10 @@ static void fill(const entry *entries, const shape *size, uint32_t *path, glk_tr
         for (uint32_t d = shared; d < item->length; d++) {
             path[d + 1] = next;
             nodes[next++] = (glk_trie_node){
-                .first = i, .depth = (uint16_t)(d + 1), .byte = item->text[d], .plain = true};
+                .first = i,
+                                              .depth = (uint16_t)(d + 1),
+                                              .byte = item->text[d],
+                                              .groups = GLK_GROUP_OTHER};
         }
         open = item->length;
         tokens[i] = item->id;
@@ -249,8 +251,47 @@ static glk_status index_node(const glk_trie *self, uint32_t at, glk_arena *arena
     return GLK_OK;
 }
 
-glk_status glk_trie_index_wide(glk_trie *self, glk_trie_node *nodes, glk_arena *arena,
-                               glk_error *err) {
+/* Groups of the strings below a node, by the state of TEXT in which they are read. */
+typedef struct group_sets {
+    uint8_t from[GLK_TEXT_STATES];
+} group_sets;
+
+/* The sets of an edge with what is below it. */
+static void step_groups(uint8_t byte, const group_sets *below, group_sets *out) {
+    if (byte < 0x80) {
+        memset(out->from, GLK_GROUP_OTHER, sizeof out->from);
+        out->from[GLK_TEXT_BOUNDARY] = glk_group_of(byte) | below->from[GLK_TEXT_BOUNDARY];
+        return;
+    }
+    for (uint32_t s = 0; s < GLK_TEXT_STATES; s++) {
+        uint32_t next = glk_text_after(s, byte);
+        out->from[s] = next == GLK_TEXT_DEAD ? GLK_GROUP_OTHER
+                                             : (uint8_t)(GLK_GROUP_TEXT | below->from[next]);
+    }
+}
+
+/* From the last node to the first, so that all children come before their parents; `by_depth` holds the
+ * sets of the children seen so far at each depth. */
+static glk_status index_groups(const glk_trie *self, glk_trie_node *nodes, glk_error *err) {
+    void *memory;
+    size_t bytes = (nodes[0].height + 2u) * sizeof(group_sets);
+    GLK_TRY(glk_alloc(NULL, bytes, &memory, err));
+    group_sets *by_depth = memory, all;
+    for (uint32_t i = self->count - 1; i > 0; i--) {
+        uint32_t depth = nodes[i].depth;
+        step_groups(nodes[i].byte, &by_depth[depth + 1], &all);
+        nodes[i].groups = all.from[GLK_TEXT_BOUNDARY];
+        memset(&by_depth[depth + 1], 0, sizeof(group_sets));
+        for (uint32_t s = 0; s < GLK_TEXT_STATES; s++) {
+            by_depth[depth].from[s] |= all.from[s];
+        }
+    }
+    glk_release(NULL, memory, bytes);
+    return GLK_OK;
+}
+
+static glk_status index_wide(glk_trie *self, glk_trie_node *nodes, glk_arena *arena,
+                             glk_error *err) {
     glk_vec found; /* const glk_trie_wide * */
     void *memory;
     glk_vec_init(&found, NULL, sizeof(const glk_trie_wide *));
@@ -273,6 +314,12 @@ glk_status glk_trie_index_wide(glk_trie *self, glk_trie_node *nodes, glk_arena *
     }
     glk_vec_free(&found);
     return status;
+}
+
+glk_status glk_trie_index(glk_trie *self, glk_trie_node *nodes, glk_arena *arena,
+                          glk_error *err) {
+    GLK_TRY(index_groups(self, nodes, err));
+    return index_wide(self, nodes, arena, err);
 }
 
 static glk_status build(glk_trie_item *items, uint32_t count, glk_arena *scratch, glk_arena *arena,
@@ -301,7 +348,7 @@ static glk_status build(glk_trie_item *items, uint32_t count, glk_arena *scratch
     out->count = size.nodes;
     out->token_count = size.tokens;
     out->wide = NULL;
-    return count < RADIX_FROM ? GLK_OK : glk_trie_index_wide(out, nodes, arena, err);
+    return count < RADIX_FROM ? GLK_OK : glk_trie_index(out, nodes, arena, err);
 }
 
 glk_status glk_trie_build(glk_trie_item *items, uint32_t count, glk_arena *arena, glk_trie *out,

@@ -13,6 +13,7 @@
 #define GLK_TRIE_H
 
 #include "bitmask.h"
+#include "groups.h"
 #include "vec.h"
 
 typedef struct glk_trie_node {
@@ -21,7 +22,8 @@ typedef struct glk_trie_node {
     uint16_t depth;  /* bytes from the root */
     uint16_t height; /* longest way down from here, in bytes */
     uint8_t byte;    /* label of the edge from the parent; unused in node[0] */
-    bool plain;      /* every byte below is one that glk_trie_plain names */
+    uint8_t groups;  /* groups.h: of the edge and all that is below, read from a boundary between
+                        characters on; OTHER where the trie is small */
     uint16_t wide;   /* place in the trie's `wide`, plus one; 0: the children are few, or not indexed */
 } glk_trie_node;
 
@@ -33,13 +35,6 @@ typedef struct glk_trie_wide {
     uint32_t end;     /* the node's `skip` */
     uint32_t child[]; /* by rank of the byte */
 } glk_trie_wide;
-
-/* Bytes that stand for themselves in most texts and inside JSON strings: printable ASCII but the
- * quote and the backslash.  Four subtrees out of five hold nothing else, and a state that all of
- * them leave as it is takes such a subtree whole. */
-static inline bool glk_trie_plain(uint8_t byte) {
-    return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
-}
 
 typedef struct glk_trie {
     const glk_trie_node *nodes; /* count + 1 of them */
@@ -99,9 +94,9 @@ static inline uint32_t glk_trie_below(uint32_t at, const glk_trie_wide *own,
     return own == NULL ? at + 1 : glk_trie_next(own, live, 0);
 }
 
-/* Makes `wide`, and writes its places into `nodes`, the trie's own; glk_trie_build does it to tries of
- * many texts. */
-glk_status glk_trie_index_wide(glk_trie *self, glk_trie_node *nodes, glk_arena *arena,
+/* Makes `wide` and `groups`, writing into `nodes`, the trie's own; glk_trie_build does it to tries of many
+ * texts. */
+glk_status glk_trie_index(glk_trie *self, glk_trie_node *nodes, glk_arena *arena,
                                glk_error *err);
 
 /* child[b] = the root's child with byte b, or GLK_NONE. */

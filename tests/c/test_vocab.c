@@ -87,6 +87,144 @@ static void check_trie(const glk_trie *trie, const glk_trie_item *items, uint32_
     free(prefix);
 }
 
+/* Groups of the texts at and below a node from its edge on, byte after byte. */
+static uint8_t groups_by_reading(const glk_trie *trie, uint32_t at, const uint32_t *parents) {
+    uint8_t groups = 0, text[64];
+    for (uint32_t below = at; below < trie->nodes[at].skip; below++) {
+        uint32_t length = trie->nodes[below].depth - trie->nodes[at].depth + 1u;
+        uint32_t node = below, state = GLK_TEXT_BOUNDARY;
+        for (uint32_t i = length; i > 0; i--, node = parents[node]) {
+            text[i - 1] = trie->nodes[node].byte;
+        }
+        for (uint32_t i = 0; i < length && state != GLK_TEXT_DEAD; i++) {
+            if (text[i] >= 0x80) {
+                state = glk_text_after(state, text[i]);
+                groups |= GLK_GROUP_TEXT;
+            } else {
+                groups |= glk_group_of(text[i]);
+                state = state == GLK_TEXT_BOUNDARY ? state : GLK_TEXT_DEAD;
+            }
+        }
+        groups |= state == GLK_TEXT_DEAD ? GLK_GROUP_OTHER : 0;
+    }
+    return (groups & GLK_GROUP_OTHER) != 0 ? GLK_GROUP_OTHER : groups;
+}
+
+/* The children of a node by skips are those of its table, and those that glk_trie_next finds. */
+static void check_children(const glk_trie *trie, uint32_t at) {
+    const glk_trie_wide *wide = glk_trie_wide_at(trie, at);
+    glk_bytes all = glk_bytes_all(), odd = {{0}};
+    for (uint32_t i = 1; i < 256; i += 2) {
+        glk_bytes_add(&odd, (uint8_t)i);
+    }
+    if (wide == NULL) {
+        CHECK_EQUAL(glk_trie_below(at, wide, &odd), at + 1);
+        return;
+    }
+    uint32_t next = glk_trie_below(at, wide, &all), next_odd = glk_trie_below(at, wide, &odd);
+    for (uint32_t i = at + 1; i < trie->nodes[at].skip; i = trie->nodes[i].skip) {
+        CHECK_EQUAL(next, i);
+        next = glk_trie_beside(trie, i, wide, &all);
+        if (trie->nodes[i].byte % 2 == 1) {
+            CHECK_EQUAL(next_odd, i);
+            next_odd = glk_trie_beside(trie, i, wide, &odd);
+        }
+    }
+    CHECK_EQUAL(next, trie->nodes[at].skip);
+    CHECK_EQUAL(next_odd, trie->nodes[at].skip);
+}
+
+static void check_index(const glk_trie *trie) {
+    uint32_t *parents = check_memory((trie->count + 1) * sizeof *parents), wide = 0;
+    uint32_t path[70] = {0};
+    for (uint32_t at = 0; at < trie->count; at++) {
+        uint32_t depth = trie->nodes[at].depth;
+        CHECK(depth < 64);
+        path[depth] = at;
+        parents[at] = depth == 0 ? 0 : path[depth - 1];
+    }
+    for (uint32_t at = 0; at < trie->count; at++) {
+        check_children(trie, at);
+        wide += glk_trie_wide_at(trie, at) != NULL;
+        uint8_t groups = trie->nodes[at].groups;
+        groups = (groups & GLK_GROUP_OTHER) != 0 ? GLK_GROUP_OTHER : groups;
+        CHECK(at == 0 || groups == groups_by_reading(trie, at, parents));
+    }
+    CHECK(wide > 0);
+    free(parents);
+}
+
+static uint32_t text_of(uint32_t code, uint8_t *out) {
+    uint32_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const uint8_t lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (uint32_t i = length; i > 1; i--, code >>= 6) {
+        out[i - 1] = (uint8_t)(0x80 | (code & 0x3F));
+    }
+    out[0] = (uint8_t)(lead[length] | code);
+    return length;
+}
+
+static bool is_space(uint32_t code) { /* ECMA-262, 12.2 and 12.3, past ASCII */
+    return code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) ||
+           code == 0x2028 || code == 0x2029 || code == 0x202F || code == 0x205F ||
+           code == 0x3000 || code == 0xFEFF;
+}
+
+/* Every code point; then all texts of the automaton, which must be no more. */
+static void text_is_utf8_but_white_space(void) {
+    uint64_t codes = 0, ways[GLK_TEXT_STATES] = {1}, ends = 0;
+    for (uint32_t code = 0x80; code <= 0x10FFFF; code++) {
+        uint8_t text[4];
+        uint32_t length = text_of(code, text), state = GLK_TEXT_BOUNDARY;
+        for (uint32_t i = 0; i < length && state != GLK_TEXT_DEAD; i++) {
+            state = glk_text_after(state, text[i]);
+        }
+        bool member = !is_space(code) && (code < 0xD800 || code > 0xDFFF);
+        CHECK_EQUAL(state, member ? GLK_TEXT_BOUNDARY : GLK_TEXT_DEAD);
+        codes += member;
+    }
+    for (uint32_t length = 1; length <= 5; length++) {
+        uint64_t next[GLK_TEXT_STATES + 1] = {0};
+        for (uint32_t s = 0; s < GLK_TEXT_STATES; s++) {
+            for (uint32_t b = 0x80; b < 256 && ways[s] > 0; b++) {
+                next[glk_text_after(s, (uint8_t)b)] += ways[s];
+            }
+        }
+        ends += next[GLK_TEXT_BOUNDARY];
+        next[GLK_TEXT_BOUNDARY] = 0;
+        memcpy(ways, next, sizeof ways);
+    }
+    CHECK_EQUAL(ends, codes);
+}
+
+static void tries_are_indexed(void) {
+    static const char *const letters[] = {
+        "a", "b", "Z", "7", " ", "-", "/", "\"", "\n", "\xC3\xA9", "\xC2\xA0", "\xE4\xB8\xAD",
+        "\xE2\x80\x8A", "\xE2\x80\x99", "\xF0\x9F\x98\x80", "\xF0\x9F", "\x80", "\xC0", "\xED\xA0\x80"};
+    enum { COUNT = 900, LETTERS = sizeof letters / sizeof *letters };
+    uint8_t *texts = check_memory(COUNT * 64);
+    glk_trie_item *items = check_memory(COUNT * sizeof *items);
+    for (uint32_t round = 0; round < 20; round++) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            uint32_t length = 0;
+            for (uint32_t k = check_random(8) + 1; k > 0; k--) {
+                const char *letter = letters[check_random(round % 2 == 0 ? LETTERS : 15)];
+                memcpy(texts + 64 * i + length, letter, strlen(letter));
+                length += (uint32_t)strlen(letter);
+            }
+            items[i] = (glk_trie_item){texts + 64 * i, length, i};
+        }
+        glk_arena arena;
+        glk_trie trie;
+        glk_arena_init(&arena, NULL);
+        CHECK_OK(glk_trie_build(items, COUNT, &arena, &trie, NULL));
+        check_index(&trie);
+        glk_arena_free(&arena);
+    }
+    free(items);
+    free(texts);
+}
+
 /* Builds from `items` and checks; the items are sorted on return. */
 static void build_and_check(glk_trie_item *items, uint32_t count) {
     glk_trie_item *sorted = check_memory(count * sizeof *sorted);
@@ -367,6 +505,8 @@ static void failing_allocations_are_clean(void) {
 
 int main(void) {
     tries_of_nothing();
+    tries_are_indexed();
+    text_is_utf8_but_white_space();
     tries_of_random_texts();
     tries_of_texts_with_a_zero_padded_look();
     texts_have_a_longest_length();
