@@ -14,7 +14,7 @@ import functools
 import json
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -240,7 +240,8 @@ def comparison_rows(variants: int = 4) -> list[dict[str, Any]]:
 # ---- vocabularies
 
 
-def synthetic_tokens(size: int = 32768, seed: int = 7) -> list[bytes]:
+@functools.cache
+def synthetic_tokens(size: int = 32768, seed: int = 7) -> tuple[bytes, ...]:
     """All bytes, JSON's usual runs, then pseudo-words with and without a leading space."""
     chance = random.Random(seed)
     punctuation = ['{"', '":', '": ', '", "', '",', '"}', "},", "}]", "[{", "[]", "\\n", "\\u00"]
@@ -251,7 +252,7 @@ def synthetic_tokens(size: int = 32768, seed: int = 7) -> list[bytes]:
     while len(tokens) < size - 1:
         word = "".join(chance.choice(syllables) for _ in range(chance.randint(1, 4)))
         tokens[(chance.choice(["", " ", ' "', "_"]) + word).encode()] = None
-    return [*tokens][: size - 1]
+    return tuple(tokens)[: size - 1]
 
 
 def synthetic() -> gramlock.Vocabulary:
@@ -289,15 +290,18 @@ def vocabulary(name: str) -> gramlock.Vocabulary:
 
 
 @functools.cache
-def _ids(name: str) -> tuple[dict[bytes, int], int]:
-    tokens = vocabulary(name).tokens
+def _index(name: str) -> tuple[dict[bytes, int], int]:
+    return index(vocabulary(name).tokens)
+
+
+def index(tokens: Sequence[bytes | None]) -> tuple[dict[bytes, int], int]:
+    """Ids by bytes, the lowest of equals; and the longest token's length."""
     ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token}
     return ids, max(map(len, ids))
 
 
-def tokenize(name: str, text: bytes) -> list[int]:
-    """The text as ids, longest token first: near enough to what a model writes."""
-    ids, longest = _ids(name)
+def longest_first(ids: dict[bytes, int], longest: int, text: bytes) -> list[int]:
+    """The text as ids, longest token first."""
     out, at = [], 0
     while at < len(text):
         sizes = range(min(longest, len(text) - at), 0, -1)
@@ -305,3 +309,8 @@ def tokenize(name: str, text: bytes) -> list[int]:
         out.append(ids[text[at : at + size]])
         at += size
     return out
+
+
+def tokenize(name: str, text: bytes) -> list[int]:
+    """The text as ids, longest token first: near enough to what a model writes."""
+    return longest_first(*_index(name), text)
