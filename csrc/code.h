@@ -55,6 +55,7 @@ typedef struct glk_code {
     glk_vec lists;  /* u32 */
     uint32_t root;
     bool marked;    /* holds a container whose items or free keys must differ; set when linked */
+    bool scarce;    /* ... and of which there may not be enough different ones */
     bool counted;   /* holds a REP with a finite upper bound or a lower bound above 1 */
 } glk_code;
 

@@ -11,6 +11,21 @@ typedef struct walk_level {
     const glk_trie_wide *wide;
 } walk_level;
 
+/* The rests of tokens that left a terminal with these labels. */
+typedef struct task {
+    const glk_trie *trie;
+    uint32_t node;         /* the rests are below it */
+    uint32_t labels, rest; /* `rest`: the continuation */
+    uint32_t text;         /* as in a configuration */
+} task;
+
+typedef struct thread_level {
+    uint32_t state;
+    uint8_t byte; /* of the edge to the next level */
+    const glk_row *row;
+    const glk_trie_wide *wide;
+} thread_level;
+
 typedef struct walk {
     glk_epoch *epoch;
     const glk_trie *trie;
@@ -18,6 +33,8 @@ typedef struct walk {
     glk_error *err;
     glk_vec path;      /* walk_level by depth below the start */
     glk_vec undecided; /* u32: tokens that depend on a text */
+    glk_vec tasks;     /* task; what is left of walk_exits */
+    glk_vec levels;    /* thread_level by depth below a task's node */
 } walk;
 
 static glk_status target_of(const walk *self, uint32_t config, const glk_moves *moves,
@@ -92,12 +109,17 @@ static glk_status open_walk(walk *self, glk_epoch *epoch, uint64_t *steps, glk_e
     *self = (walk){.epoch = epoch, .steps = steps, .err = err};
     glk_vec_init(&self->path, NULL, sizeof(walk_level));
     glk_vec_init(&self->undecided, NULL, sizeof(uint32_t));
+    glk_vec_init(&self->tasks, NULL, sizeof(task));
+    glk_vec_init(&self->levels, NULL, sizeof(thread_level));
+    GLK_TRY(glk_vec_reserve(&self->levels, epoch->longest + 1, err));
     return glk_vec_reserve(&self->path, epoch->longest + 1, err);
 }
 
 static void close_walk(walk *self) {
     glk_vec_free(&self->path);
     glk_vec_free(&self->undecided);
+    glk_vec_free(&self->tasks);
+    glk_vec_free(&self->levels);
 }
 
 /* ------------------------------------------------------------------ threads */
@@ -114,37 +136,173 @@ static glk_status span_of(glk_epoch *self, uint32_t state, uint64_t *steps, cons
     return status;
 }
 
-/* The configuration in which the rests of tokens start; false: none of them may go on. */
-static glk_status enter_exits(walk *job, uint32_t rest, uint32_t labels, uint32_t *config) {
-    uint32_t text =
-        glk_cont_at(job->epoch, rest)->captures ? GLK_TEXT_BARE : GLK_TEXT_NONE;
-    return glk_moves_closure(job->epoch, rest, labels, text, job->steps, config, job->err);
+static glk_status add_ids(glk_vec *ids, const uint32_t *items, uint32_t count, glk_error *err) {
+    GLK_TRY(glk_vec_reserve(ids, count, err));
+    if (count > 0) {
+        memcpy(GLK_VEC_U32(ids) + ids->count, items, count * sizeof(uint32_t));
+        ids->count += count;
+    }
+    return GLK_OK;
 }
 
-/* Appends the tokens that leave the terminal and may go on as the continuation allows. */
-static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk_vec *out) {
+/* ------------------------------------------------------------------ what follows a terminal */
+
+enum { TASKS_AT_MOST = 64 }; /* more: the grammar is ambiguous here, and sets of threads pay */
+
+static glk_status push_exits(walk *job, const glk_span *span, uint32_t rest) {
+    task next = {.rest = rest};
+    next.text = glk_cont_at(job->epoch, rest)->captures ? GLK_TEXT_BARE : GLK_TEXT_NONE;
     for (uint32_t i = 0; i < span->exit_count; i++) {
-        const glk_exits *exits = &span->exits[i];
-        uint32_t config;
-        GLK_TRY(enter_exits(job, rest, exits->labels, &config));
-        job->trie = &exits->trie;
-        if (config < GLK_DEAD) {
-            GLK_TRY(walk_nodes(job, 0, config, out));
-        } else {
-            GLK_TRY(leave_out(job, config, &exits->trie.nodes[0]));
-        }
+        next.trie = &span->exits[i].trie;
+        next.labels = span->exits[i].labels;
+        GLK_TRY(glk_vec_push(&job->tasks, &next, job->err));
     }
     for (uint32_t i = 0; i < span->root_count; i++) {
-        const glk_exit_root *root = &span->roots[i];
-        uint32_t config;
-        GLK_TRY(enter_exits(job, rest, root->labels, &config));
-        job->trie = &job->epoch->terminals->vocab->trie;
-        const glk_trie_node *node = &job->trie->nodes[root->node];
-        if (config < GLK_DEAD) {
-            GLK_TRY(walk_nodes(job, root->node, config, out));
-        } else {
-            GLK_TRY(leave_out(job, config, node));
+        next.trie = &job->epoch->terminals->vocab->trie;
+        next.node = span->roots[i].node;
+        next.labels = span->roots[i].labels;
+        GLK_TRY(glk_vec_push(&job->tasks, &next, job->err));
+    }
+    return GLK_OK;
+}
+
+/* The text of an item or key that matters, if the continuation is inside one, after the bytes of so many
+ * levels below the task. */
+static glk_status text_after(walk *job, uint32_t rest, uint32_t text, uint32_t depth,
+                             uint32_t *out) {
+    const thread_level *levels = job->levels.data;
+    *out = GLK_TEXT_NONE;
+    if (glk_cont_at(job->epoch, rest)->captures) {
+        *out = text;
+        for (uint32_t i = 0; i < depth; i++) {
+            GLK_TRY(glk_text_extend(job->epoch, *out, levels[i].byte, out, job->err));
         }
+    }
+    return GLK_OK;
+}
+
+/* The terminal may end at node `at`: what comes then is a task of its own.  *stays = whether the tokens
+ * that end there may come: an item or key that ends with them may be one that was seen. */
+static glk_status push_end(walk *job, const task *end, bool goes_on, bool *stays) {
+    const glk_trie_node *nodes = end->trie->nodes;
+    uint32_t own = nodes[end->node].first, below = nodes[end->node + 1].first, config;
+    *stays = true;
+    if ((end->text != GLK_TEXT_NONE || job->epoch->code->scarce) && below > own) {
+        GLK_TRY(glk_moves_closure(job->epoch, end->rest, end->labels, end->text, job->steps,
+                                  &config, job->err));
+        *stays = config < GLK_DEAD || (config != GLK_MAYBE && goes_on);
+        if (config == GLK_MAYBE) {
+            GLK_TRY(glk_trie_append(end->trie, own, below, &job->undecided, job->err));
+        }
+    }
+    return nodes[end->node].skip == end->node + 1 ? GLK_OK
+                                                  : glk_vec_push(&job->tasks, end, job->err);
+}
+
+/* Appends the rests that stay inside the thread's terminal; where they leave it is a further task. */
+static glk_status follow_thread(walk *job, const task *now, const glk_thread *thread,
+                                uint32_t text, glk_vec *out) {
+    const glk_trie *trie = now->trie;
+    const glk_trie_node *nodes = trie->nodes;
+    const glk_terminals *terminals = job->epoch->terminals;
+    thread_level *levels = job->levels.data;
+    uint32_t above = nodes[now->node].depth + 1u, end = nodes[now->node].skip;
+    uint64_t visited = 0;
+    levels[0].state = thread->state;
+    levels[0].wide = glk_trie_wide_at(trie, now->node);
+    GLK_TRY(glk_parser_row(job->epoch, thread->state, job->steps, &levels[0].row, job->err));
+    uint32_t i = glk_trie_below(now->node, levels[0].wide, &levels[0].row->live);
+    while (i < end) {
+        const glk_trie_node *node = &nodes[i];
+        thread_level *level = &levels[node->depth - above];
+        const glk_bytes *live = &level->row->live;
+        visited++;
+        if (!glk_bytes_has(live, node->byte)) {
+            i = glk_trie_beside(trie, i, level->wide, live);
+            continue;
+        }
+        if (glk_row_takes(level->row, node)) {
+            GLK_TRY(glk_trie_append(trie, node->first, nodes[node->skip].first, out, job->err));
+            i = glk_trie_beside(trie, i, level->wide, live);
+            continue;
+        }
+        task next = {.trie = trie, .node = i, .rest = thread->rest};
+        uint32_t target;
+        bool stays = true;
+        level->byte = node->byte;
+        GLK_TRY(glk_parser_target(job->epoch, level->state, node->byte, job->steps, &target,
+                                  job->err));
+        next.labels = glk_state_at(terminals, target)->labels;
+        if (next.labels != GLK_LABELS_NONE) {
+            GLK_TRY(text_after(job, thread->rest, text, node->depth - above + 1, &next.text));
+            GLK_TRY(push_end(job, &next, glk_state_goes_on(terminals, target), &stays));
+        }
+        if (stays) {
+            GLK_TRY(glk_trie_append(trie, node->first, nodes[i + 1].first, out, job->err));
+        }
+        if (node->skip == i + 1) {
+            i = glk_trie_beside(trie, i, level->wide, live);
+            continue;
+        }
+        level[1].state = target;
+        level[1].wide = glk_trie_wide_at(trie, i);
+        GLK_TRY(glk_parser_row(job->epoch, target, job->steps, &level[1].row, job->err));
+        i = glk_trie_below(i, level[1].wide, &level[1].row->live);
+    }
+    job->epoch->visited += visited;
+    return GLK_OK;
+}
+
+/* Whether a thread may turn out to be impossible to finish, byte by byte. */
+static bool is_risky(const glk_epoch *self, const glk_config *config) {
+    for (uint32_t i = 0; i < config->count && self->code->marked; i++) {
+        if (glk_cont_at(self, config->threads[i].rest)->risky) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the rests do in each thread by itself: without the configurations on the way, which would be new
+ * for every continuation. */
+static glk_status run_task(walk *job, const task *now, bool by_thread, glk_vec *out) {
+    uint32_t id;
+    GLK_TRY(glk_moves_closure(job->epoch, now->rest, now->labels, now->text, job->steps, &id,
+                              job->err));
+    job->trie = now->trie;
+    if (id >= GLK_DEAD) {
+        return leave_out(job, id, &now->trie->nodes[now->node]);
+    }
+    const glk_config *config = glk_config_at(job->epoch, id);
+    if (!by_thread || is_risky(job->epoch, config)) {
+        return walk_nodes(job, now->node, id, out);
+    }
+    for (uint32_t i = 0; i < config->count; i++) {
+        if ((config->threads[i].state & GLK_TOKENS_BIT) == 0) {
+            GLK_TRY(follow_thread(job, now, &config->threads[i], config->text, out));
+        }
+    }
+    return GLK_OK;
+}
+
+/* Appends the tokens that leave the terminal and may go on as the continuation allows: thread by
+ * thread, or, where that takes too long, configuration by configuration. */
+static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk_vec *out) {
+    uint32_t before = out->count, undecided = job->undecided.count;
+    for (int by_thread = 1; by_thread >= 0; by_thread--) {
+        uint32_t done = 0;
+        job->tasks.count = 0;
+        GLK_TRY(push_exits(job, span, rest));
+        while (job->tasks.count > 0 && (by_thread == 0 || done < TASKS_AT_MOST)) {
+            task now = ((const task *)job->tasks.data)[--job->tasks.count];
+            GLK_TRY(run_task(job, &now, by_thread != 0, out));
+            done++;
+        }
+        if (job->tasks.count == 0) {
+            return GLK_OK;
+        }
+        out->count = before;
+        job->undecided.count = undecided;
     }
     return GLK_OK;
 }
@@ -171,15 +329,6 @@ static glk_status densify(glk_epoch *self, glk_tokens *tokens, glk_error *err) {
     GLK_TRY(glk_arena_take(&self->arena, glk_mask_words(size) * sizeof(uint32_t), &memory, err));
     glk_mask_write(tokens, size, memory, glk_mask_words(size));
     *tokens = (glk_tokens){.dense = memory};
-    return GLK_OK;
-}
-
-static glk_status add_ids(glk_vec *ids, const uint32_t *items, uint32_t count, glk_error *err) {
-    GLK_TRY(glk_vec_reserve(ids, count, err));
-    if (count > 0) {
-        memcpy(GLK_VEC_U32(ids) + ids->count, items, count * sizeof(uint32_t));
-        ids->count += count;
-    }
     return GLK_OK;
 }
 
