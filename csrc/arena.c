@@ -56,6 +56,27 @@ void glk_release(glk_account *account, void *memory, size_t bytes) {
     free(memory);
 }
 
+glk_status glk_resize(glk_account *account, void **memory, size_t old_bytes, size_t bytes,
+                      glk_error *err) {
+    if (account != NULL && account->limit != 0 && bytes > old_bytes) {
+        uint64_t asked =
+            atomic_load_explicit(&account->used, memory_order_relaxed) + (bytes - old_bytes);
+        if (asked > account->limit) {
+            return glk_fail_limit(err, account->name, asked, account->limit);
+        }
+    }
+    void *moved = injected_failure() ? NULL : realloc(*memory, bytes > 0 ? bytes : 1);
+    if (moved == NULL) {
+        return glk_fail_memory(err);
+    }
+    if (account != NULL) {
+        atomic_fetch_add_explicit(&account->used, bytes, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&account->used, old_bytes, memory_order_relaxed);
+    }
+    *memory = moved;
+    return GLK_OK;
+}
+
 void glk_arena_init(glk_arena *self, glk_account *account) {
     *self = (glk_arena){.account = account, .block_bytes = FIRST_BLOCK};
 }

@@ -25,6 +25,10 @@ void glk_account_init(glk_account *self, const char *name, uint64_t limit);
 /* Plain memory on an account.  NULL account: uncounted.  Zeroed.  GLK_ERR_MEMORY or GLK_ERR_LIMIT. */
 glk_status glk_alloc(glk_account *account, size_t bytes, void **out, glk_error *err);
 void glk_release(glk_account *account, void *memory, size_t bytes);
+/* Moves *memory (of `old_bytes`; NULL: of none) into room for `bytes`; what is new is not zeroed.  The
+ * system remaps what is large, so a long history grows without being copied. */
+glk_status glk_resize(glk_account *account, void **memory, size_t old_bytes, size_t bytes,
+                      glk_error *err);
 
 typedef struct glk_block glk_block;
 typedef struct glk_arena {

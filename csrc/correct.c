@@ -149,8 +149,9 @@ static glk_status try_comma(correction *self, uint32_t config) {
 static glk_status keep(glk_epoch *self, const uint32_t *items, uint32_t count, uint32_t extra,
                        uint32_t **out, glk_error *err) {
     void *memory;
-    GLK_TRY(glk_arena_take(&self->arena, ((size_t)count + extra) * sizeof(uint32_t), &memory,
-                           err));
+    size_t bytes = ((size_t)count + extra) * sizeof(uint32_t);
+    GLK_TRY(glk_arena_take(&self->arena, bytes, &memory, err));
+    self->mask_bytes += bytes;
     if (count > 0) {
         memcpy(memory, items, count * sizeof(uint32_t));
     }

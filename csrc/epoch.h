@@ -121,7 +121,8 @@ typedef struct glk_epoch {
     uint32_t close_expr[2], comma_expr; /* the tagged "}", "]" and "," */
     uint32_t start;             /* the configuration before any text */
     uint32_t longest;           /* bytes of the longest token */
-    uint64_t mask_count, walks, visited; /* statistics */
+    uint64_t mask_count, mask_bytes, walks, visited; /* statistics */
+    _Atomic uint64_t hits;      /* ... likewise, added to without the lock */
     pthread_mutex_t lock;
     _Atomic uint32_t references;
 } glk_epoch;

@@ -238,6 +238,8 @@ typedef struct glk_program_stats {
     uint64_t configurations; /* made since the program was compiled */
     uint64_t continuations;
     uint64_t masks;          /* computed (misses) */
+    uint64_t hits;           /* masks that were there; those of a matcher are added now and then, the
+                                last when it is released */
     uint64_t walks;          /* tries walked for them */
     uint64_t visited;        /* trie nodes visited in those walks */
     uint64_t epochs;         /* times that the tables were dropped because the budget was full */
@@ -249,6 +251,14 @@ glk_status glk_program_new(glk_vocab *vocab, glk_grammar *grammar, const glk_lim
 void glk_program_retain(glk_program *self);
 void glk_program_release(glk_program *self);
 void glk_program_get_stats(glk_program *self, glk_program_stats *out);
+typedef struct glk_program_bytes { /* memory held, in bytes */
+    uint64_t code;           /* the flat program */
+    uint64_t configurations; /* of the current epoch: configurations, rows, continuations, memos */
+    uint64_t masks;          /* of the current epoch: masks and lists of tokens */
+    uint64_t shared;         /* terminals that all programs of the vocabulary share, counted for each */
+} glk_program_bytes;
+void glk_program_get_bytes(glk_program *self, glk_program_bytes *out);
+
 /* The flat program as text, for people and golden tests. */
 glk_status glk_program_dump(glk_program *self, char *buffer, size_t capacity, size_t *needed,
                             glk_error *err);
@@ -281,6 +291,14 @@ glk_status glk_matcher_fill(glk_matcher *self, uint32_t *mask, size_t words, glk
 /* The same by the general walk, without any table of masks; what tests compare with. */
 glk_status glk_matcher_fill_by_walk(glk_matcher *self, uint32_t *mask, size_t words,
                                     glk_error *err);
+/* The masks of a draft in one call: `count` tokens, each behind the one at place parents[i], which is
+ * smaller than i, or behind the sequence as it is (4294967295); parents NULL: a chain.  Row 0 is the mask
+ * of the sequence as it is, row i + 1 the mask behind token i; rows are `stride` words apart.  valid[i]
+ * = whether token i, and all before it, may come; where not, and behind an end id, the row is clear.
+ * The matcher stays where it was. */
+glk_status glk_matcher_fill_draft(glk_matcher *self, const uint32_t *tokens,
+                                  const uint32_t *parents, size_t count, uint32_t *masks,
+                                  size_t stride, size_t words, bool *valid, glk_error *err);
 /* One call for many rows: matcher i writes masks + i * stride.  statuses[i] says how row i went;
  * the call fails with the first failing row's status and err->row. */
 glk_status glk_matchers_fill(glk_matcher *const *matchers, size_t count, uint32_t *masks,

@@ -55,6 +55,16 @@ static glk_status leave_out(walk *self, uint32_t target, const glk_trie_node *no
                : GLK_OK;
 }
 
+static glk_status end_walk(walk *self, uint64_t visited) {
+    self->epoch->walks++;
+    self->epoch->visited += visited;
+    if (*self->steps < visited) {
+        return glk_fail_limit(self->err, "steps", visited, *self->steps);
+    }
+    *self->steps -= visited;
+    return GLK_OK;
+}
+
 /* Appends the ids below trie node `start` that `config` lets through.  The path is kept as
  * (configuration, row, wide children) so that a sibling needs no look-up. */
 static glk_status walk_nodes(walk *self, uint32_t start, uint32_t config, glk_vec *out) {
@@ -95,13 +105,7 @@ static glk_status walk_nodes(walk *self, uint32_t start, uint32_t config, glk_ve
         GLK_TRY(glk_moves_row(self->epoch, next, self->steps, &level[1].moves, self->err));
         i = glk_trie_below(i, level[1].wide, &level[1].moves->live);
     }
-    self->epoch->walks++;
-    self->epoch->visited += visited;
-    if (*self->steps < visited) {
-        return glk_fail_limit(self->err, "steps", visited, *self->steps);
-    }
-    *self->steps -= visited;
-    return GLK_OK;
+    return end_walk(self, visited);
 }
 
 /* Room for a path as deep as the longest token. */
@@ -249,8 +253,7 @@ static glk_status follow_thread(walk *job, const task *now, const glk_thread *th
         GLK_TRY(glk_parser_row(job->epoch, target, job->steps, &level[1].row, job->err));
         i = glk_trie_below(i, level[1].wide, &level[1].row->live);
     }
-    job->epoch->visited += visited;
-    return GLK_OK;
+    return end_walk(job, visited);
 }
 
 /* Whether a thread may turn out to be impossible to finish, byte by byte. */
@@ -307,11 +310,17 @@ static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk
     return GLK_OK;
 }
 
+static glk_status take(glk_epoch *self, size_t bytes, void **out, glk_error *err) {
+    GLK_TRY(glk_arena_take(&self->arena, bytes, out, err));
+    self->mask_bytes += bytes;
+    return GLK_OK;
+}
+
 static glk_status keep_list(glk_epoch *self, const glk_vec *ids, const uint32_t **out,
                             glk_error *err) {
     void *memory;
     size_t bytes = ids->count * sizeof(uint32_t);
-    GLK_TRY(glk_arena_take(&self->arena, bytes, &memory, err));
+    GLK_TRY(take(self, bytes, &memory, err));
     if (ids->count > 0) {
         memcpy(memory, ids->data, bytes);
     }
@@ -326,7 +335,7 @@ static glk_status densify(glk_epoch *self, glk_tokens *tokens, glk_error *err) {
     }
     uint32_t size = self->terminals->vocab->size;
     void *memory;
-    GLK_TRY(glk_arena_take(&self->arena, glk_mask_words(size) * sizeof(uint32_t), &memory, err));
+    GLK_TRY(take(self, glk_mask_words(size) * sizeof(uint32_t), &memory, err));
     glk_mask_write(tokens, size, memory, glk_mask_words(size));
     *tokens = (glk_tokens){.dense = memory};
     return GLK_OK;
@@ -348,7 +357,7 @@ static glk_status start_from_base(glk_epoch *self, const glk_span *span, const g
     if (base->dense == NULL) {
         return GLK_OK;
     }
-    GLK_TRY(glk_arena_take(&self->arena, count * sizeof(uint32_t), &memory, err));
+    GLK_TRY(take(self, count * sizeof(uint32_t), &memory, err));
     uint32_t *minus = memory;
     if (base->minus_count > 0) {
         memcpy(minus, base->minus, base->minus_count * sizeof *minus);
@@ -478,7 +487,7 @@ static glk_status unite_dense(glk_epoch *self, const glk_tokens *const *parts, u
                               glk_tokens *out, glk_error *err) {
     size_t words = glk_mask_words(self->terminals->vocab->size);
     void *memory;
-    GLK_TRY(glk_arena_take(&self->arena, words * sizeof(uint32_t), &memory, err));
+    GLK_TRY(take(self, words * sizeof(uint32_t), &memory, err));
     memset(memory, 0, words * sizeof(uint32_t));
     for (uint32_t i = 0; i < count; i++) {
         GLK_TRY(add_dense(parts[i], words, memory, &self->ids, err));
@@ -551,7 +560,7 @@ static glk_status config_mask(walk *job, glk_config *config, const glk_tokens **
     }
     void *memory, *parts;
     size_t bytes = (config->count + 1) * sizeof(const glk_tokens *);
-    GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_tokens), &memory, job->err));
+    GLK_TRY(take(self, sizeof(glk_tokens), &memory, job->err));
     GLK_TRY(glk_alloc(NULL, bytes, &parts, job->err));
     job->undecided.count = 0;
     glk_status status = unite_threads(job, config, parts, memory);
@@ -590,8 +599,8 @@ static glk_status build_tight(glk_epoch *self, uint32_t id, uint64_t *steps,
                               const glk_tokens **out, glk_error *err) {
     size_t words = glk_mask_words(self->terminals->vocab->size);
     void *dense, *memory;
-    GLK_TRY(glk_arena_take(&self->arena, words * sizeof(uint32_t), &dense, err));
-    GLK_TRY(glk_arena_take(&self->arena, sizeof(glk_tokens), &memory, err));
+    GLK_TRY(take(self, words * sizeof(uint32_t), &dense, err));
+    GLK_TRY(take(self, sizeof(glk_tokens), &memory, err));
     memset(dense, 0, words * sizeof(uint32_t));
     GLK_TRY(glk_mask_walk(self, id, steps, dense, err));
     *(glk_tokens *)memory = (glk_tokens){.dense = dense};

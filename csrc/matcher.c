@@ -4,6 +4,8 @@
  * and where the epoch is full the matcher moves to the next one and the attempt runs once more. */
 #include "matcher.h"
 
+enum { HITS_KEPT = 4096 };
+
 typedef struct attempt attempt;
 struct attempt {
     glk_status (*run)(glk_matcher *self, attempt *job, glk_error *err);
@@ -50,10 +52,17 @@ glk_status glk_matcher_new(glk_program *program, glk_matcher **out, glk_error *e
     return GLK_OK;
 }
 
+/* Adds the hits to the epoch's: seldom, since other threads add to the same word. */
+static void report_hits(glk_matcher *self) {
+    atomic_fetch_add_explicit(&self->epoch->hits, self->hits, memory_order_relaxed);
+    self->hits = 0;
+}
+
 void glk_matcher_release(glk_matcher *self) {
     if (self == NULL) {
         return;
     }
+    report_hits(self);
     glk_vec_free(&self->configs);
     glk_vec_free(&self->steps);
     glk_vec_free(&self->texts);
@@ -188,6 +197,7 @@ static glk_status migrate(glk_matcher *self, const glk_epoch **left, bool alone,
         glk_epoch_release(next);
         return status;
     }
+    report_hits(self);
     glk_vec_free(&self->configs);
     self->configs = configs;
     glk_epoch_release(self->epoch);
@@ -455,6 +465,9 @@ static glk_status write_mask(glk_matcher *self, uint32_t *mask, size_t words, gl
         attempt job = {.run = run_mask};
         GLK_TRY(run(self, &job, err));
         tokens = job.tokens;
+        report_hits(self);
+    } else if (GLK_UNLIKELY(++self->hits == HITS_KEPT)) {
+        report_hits(self);
     }
     glk_mask_write(tokens, self->program->vocab->size, mask, words);
     return GLK_OK;

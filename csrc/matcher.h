@@ -25,6 +25,7 @@ struct glk_matcher {
     glk_vec configs;      /* u32; one more than steps */
     glk_vec steps;        /* glk_step */
     glk_vec texts;        /* u8 */
+    uint32_t hits;        /* masks that were there, not yet added to the epoch's */
     bool ended;           /* the last step was an end id */
 };
 

@@ -280,6 +280,7 @@ static void add_stats(glk_program_stats *sum, const glk_epoch *epoch) {
     sum->configurations += epoch->configs.count;
     sum->continuations += epoch->conts.count;
     sum->masks += epoch->mask_count;
+    sum->hits += atomic_load_explicit(&epoch->hits, memory_order_relaxed);
     sum->walks += epoch->walks;
     sum->visited += epoch->visited;
 }
@@ -316,6 +317,21 @@ void glk_program_get_stats(glk_program *self, glk_program_stats *out) {
     add_stats(out, epoch);
     out->bytes = atomic_load(&self->account.used) + atomic_load(&epoch->account.used);
     out->nodes = glk_code_count(&self->code);
+    (void)pthread_mutex_unlock(&epoch->lock);
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+void glk_program_get_bytes(glk_program *self, glk_program_bytes *out) {
+    (void)pthread_mutex_lock(&self->lock);
+    glk_epoch *epoch = self->epoch;
+    (void)pthread_mutex_lock(&epoch->lock);
+    uint64_t index = epoch->mask_index.slots == NULL
+                         ? 0
+                         : ((uint64_t)epoch->mask_index.mask + 1) * sizeof(glk_slot);
+    out->code = atomic_load(&self->account.used);
+    out->masks = epoch->mask_bytes + index + (uint64_t)epoch->masks.count * sizeof(glk_thread_mask);
+    out->configurations = atomic_load(&epoch->account.used) - out->masks;
+    out->shared = glk_terminals_bytes(self->terminals);
     (void)pthread_mutex_unlock(&epoch->lock);
     (void)pthread_mutex_unlock(&self->lock);
 }

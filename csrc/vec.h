@@ -39,13 +39,8 @@ static inline glk_status glk_vec_reserve(glk_vec *self, uint32_t extra, glk_erro
     if (capacity >= UINT32_MAX) {
         return glk_fail_memory(err);
     }
-    void *data;
-    GLK_TRY(glk_alloc(self->account, (size_t)capacity * self->item_bytes, &data, err));
-    if (self->count > 0) {
-        memcpy(data, self->data, (size_t)self->count * self->item_bytes);
-    }
-    glk_release(self->account, self->data, (size_t)self->capacity * self->item_bytes);
-    self->data = data;
+    GLK_TRY(glk_resize(self->account, &self->data, (size_t)self->capacity * self->item_bytes,
+                       (size_t)capacity * self->item_bytes, err));
     self->capacity = (uint32_t)capacity;
     return GLK_OK;
 }

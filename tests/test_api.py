@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gramlock
-from gramlock import Grammar, Limits, Vocabulary, _core
+from gramlock import Grammar, Limits, Vocabulary, _matching
 
 BYTES: list[bytes | None] = [bytes([byte]) for byte in range(256)]
 KERNELS = ["portable", "avx2", "avx512"]
@@ -57,7 +57,7 @@ def expected(logits: Any, bitmask: Any) -> Any:
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 @pytest.mark.parametrize("columns", [1, 31, 32, 100, 257, 300])
 def test_logits_are_masked_id_by_id(kernel: str, dtype: Any, columns: int) -> None:
-    if not _core.force_logits_kernel(kernel):
+    if not _matching.force_logits_kernel(kernel):
         pytest.skip(f"this machine cannot run {kernel}")
     try:
         rng = np.random.default_rng(columns)
@@ -68,7 +68,7 @@ def test_logits_are_masked_id_by_id(kernel: str, dtype: Any, columns: int) -> No
         gramlock.apply_token_bitmask_inplace(logits, bitmask)
         np.testing.assert_array_equal(logits, wanted)
     finally:
-        _core.force_logits_kernel(None)
+        _matching.force_logits_kernel(None)
 
 
 def test_one_row_and_views() -> None:

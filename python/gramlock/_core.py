@@ -1,4 +1,4 @@
-"""The only user of the C extension: handles with Python's manners.
+"""Expressions, grammars, vocabularies and programs of the C extension, with Python's manners.
 
 A handle owns one C object and gives it back when it dies; statuses become exceptions. Everything
 public is built on these classes, which hold no policy of their own.
@@ -27,15 +27,12 @@ __all__ = [
     "Expressions",
     "GrammarBuilder",
     "GrammarHandle",
-    "MatcherHandle",
     "ProgramHandle",
     "VocabularyHandle",
-    "apply_bitmask",
     "expressions",
     "fail_allocation",
-    "fill_rows",
-    "force_logits_kernel",
-    "logits_kernel",
+    "raise_status",
+    "scratch",
 ]
 
 UNBOUNDED = 0xFFFFFFFF
@@ -66,10 +63,10 @@ class _Scratch(threading.local):
         self.size = ffi.new("size_t *")
 
 
-_scratch = _Scratch()
+scratch = _Scratch()
 
 
-def _raise(status: int, error: Any) -> None:
+def raise_status(status: int, error: Any) -> None:
     """The exception of a failed status.
 
     Raises:
@@ -94,13 +91,13 @@ def _raise(status: int, error: Any) -> None:
 
 def _text(call: Callable[..., int], handle: Any) -> str:
     """Runs a dump function twice: for the size, then for the text."""
-    error, size = _scratch.error, _scratch.size
+    error, size = scratch.error, scratch.size
     status = call(handle, ffi.NULL, 0, size, error)
     if status == _OK:
         buffer = ffi.new("char[]", size[0] + 1)
         status = call(handle, buffer, size[0] + 1, size, error)
     if status != _OK:
-        _raise(status, error)
+        raise_status(status, error)
     return str(ffi.string(buffer).decode("utf-8"))
 
 
@@ -140,10 +137,10 @@ class Expressions:
         self.cache: dict[object, Any] = {}
         self.max_bytes = max_bytes
         out = ffi.new("glk_exprs **")
-        error = _scratch.error
+        error = scratch.error
         status = lib.glk_exprs_new(max_bytes, out, error)
         if status != _OK:
-            _raise(status, error)
+            raise_status(status, error)
         self._handle = ffi.gc(out[0], lib.glk_exprs_release)
 
     @property
@@ -152,10 +149,10 @@ class Expressions:
         return int(lib.glk_exprs_bytes(self._handle))
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> int:
-        cells = _scratch
+        cells = scratch
         status = function(self._handle, *arguments, cells.id, cells.error)
         if status != _OK:
-            _raise(status, cells.error)
+            raise_status(status, cells.error)
         return int(cells.id[0])
 
     def byte_class(self, members: Iterable[int]) -> int:
@@ -216,13 +213,13 @@ class Expressions:
         Raises:
             LimitError: *data* is longer than the budget of steps.
         """
-        cells = _scratch
+        cells = scratch
         text = ffi.from_buffer("uint8_t[]", data)
         status = lib.glk_exprs_matches(
             self._handle, item, text, len(data), CHECK_STEPS, cells.flag, cells.error
         )
         if status != _OK:
-            _raise(status, cells.error)
+            raise_status(status, cells.error)
         return bool(cells.flag[0])
 
     def is_empty(self, item: int) -> bool:
@@ -231,10 +228,10 @@ class Expressions:
         Raises:
             LimitError: Finding out takes more than the budget of steps.
         """
-        cells = _scratch
+        cells = scratch
         status = lib.glk_exprs_is_empty(self._handle, item, CHECK_STEPS, cells.flag, cells.error)
         if status != _OK:
-            _raise(status, cells.error)
+            raise_status(status, cells.error)
         return bool(cells.flag[0])
 
     def members(self, item: int, limit: int) -> list[bytes] | None:
@@ -245,14 +242,14 @@ class Expressions:
 
         Cost: a derivative for each byte that a beginning of a text may go on with.
         """
-        cells, count, capacity = _scratch, ffi.new("uint32_t *"), 1000
+        cells, count, capacity = scratch, ffi.new("uint32_t *"), 1000
         lengths = ffi.new("uint32_t[]", limit)
         while True:
             data = ffi.new("uint8_t[]", capacity)
             out = (lengths, data, capacity, cells.size, count, cells.error)
             status = lib.glk_exprs_texts(self._handle, item, limit, CHECK_STEPS, *out)
             if status != _OK:
-                _raise(status, cells.error)
+                raise_status(status, cells.error)
             if cells.size[0] <= capacity:
                 break
             capacity = int(cells.size[0])
@@ -308,10 +305,10 @@ class GrammarHandle:
 
     def bytes_used(self) -> frozenset[int]:
         """The bytes that occur in its texts."""
-        bits, error = ffi.new("uint64_t[4]"), _scratch.error
+        bits, error = ffi.new("uint64_t[4]"), scratch.error
         status = lib.glk_grammar_bytes(self._handle, bits, error)
         if status != _OK:
-            _raise(status, error)
+            raise_status(status, error)
         return _members(bits)
 
     def dump(self) -> dict[str, Any]:
@@ -336,13 +333,13 @@ class GrammarBuilder:
         out = ffi.new("glk_grammar **")
         status = lib.glk_grammar_new(expressions._handle, out, self._error)
         if status != _OK:
-            _raise(status, self._error)
+            raise_status(status, self._error)
         self._handle = ffi.gc(out[0], lib.glk_grammar_release)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> int:
         status = function(self._handle, *arguments, self._out, self._error)
         if status != _OK:
-            _raise(status, self._error)
+            raise_status(status, self._error)
         return int(self._out[0])
 
     def terminal(self, expr: int) -> int:
@@ -476,13 +473,13 @@ class GrammarBuilder:
         """Gives a rule its body, once."""
         status = lib.glk_grammar_define(self._handle, rule, body, self._error)
         if status != _OK:
-            _raise(status, self._error)
+            raise_status(status, self._error)
 
     def finish(self, root: int) -> GrammarHandle:
         """The grammar that starts at *root*; the builder must not be used afterwards."""
         status = lib.glk_grammar_set_root(self._handle, root, self._error)
         if status != _OK:
-            _raise(status, self._error)
+            raise_status(status, self._error)
         return GrammarHandle(self._handle, self.expressions, self._tokens_below)
 
 
@@ -500,7 +497,7 @@ class VocabularyHandle:
         offsets = np.zeros(len(tokens) + 1, dtype=np.uint64)
         np.cumsum(lengths, out=offsets[1:])
         text = b"".join(token for token in tokens if token)
-        out, error = ffi.new("glk_vocab **"), _scratch.error
+        out, error = ffi.new("glk_vocab **"), scratch.error
         status = lib.glk_vocab_new(
             ffi.from_buffer("uint8_t[]", text),
             ffi.from_buffer("uint64_t[]", offsets),
@@ -512,7 +509,7 @@ class VocabularyHandle:
             error,
         )
         if status != _OK:
-            _raise(status, error)
+            raise_status(status, error)
         self._handle = ffi.gc(out[0], lib.glk_vocab_release)
 
     def reachable(self) -> frozenset[int]:
@@ -534,14 +531,14 @@ class ProgramHandle:
     def __init__(
         self, vocabulary: VocabularyHandle, grammar: GrammarHandle, limits: Limits
     ) -> None:
-        out, error = ffi.new("glk_program **"), _scratch.error
+        out, error = ffi.new("glk_program **"), scratch.error
         budget = ffi.new(
             "glk_limits *",
             (_budget("program_bytes", limits.program_bytes), _budget("steps", limits.steps)),
         )
         status = lib.glk_program_new(vocabulary._handle, grammar._handle, budget, out, error)
         if status != _OK:
-            _raise(status, error)
+            raise_status(status, error)
         self._handle = ffi.gc(out[0], lib.glk_program_release)
 
     def stats(self) -> dict[str, int]:
@@ -550,244 +547,15 @@ class ProgramHandle:
         lib.glk_program_get_stats(self._handle, out)
         return {name: int(getattr(out, name)) for name, _ in ffi.typeof(out).item.fields}
 
+    def memory(self) -> dict[str, int]:
+        """Bytes held, by kind; see ``glk_program_bytes`` in ``gramlock.h``."""
+        out = ffi.new("glk_program_bytes *")
+        lib.glk_program_get_bytes(self._handle, out)
+        return {name: int(getattr(out, name)) for name, _ in ffi.typeof(out).item.fields}
+
     def dump(self) -> str:
         """The flat program as text."""
         return _text(lib.glk_program_dump, self._handle)
-
-
-class MatcherHandle:
-    """One sequence; its methods are thin and serve the public matcher. One thread at a time.
-
-    Attributes:
-        handle: The C object, for calls that take many.
-    """
-
-    __slots__ = ("_count", "_error", "_flag", "_mask", "_row", "_target", "_words", "handle")
-
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
-        self._error = ffi.new("glk_error *")
-        self._flag = ffi.new("bool *")
-        self._count = ffi.new("size_t *")
-        self._mask: Any = None
-        self._row = -1
-        self._target: Any = None
-        self._words = 0
-
-    @classmethod
-    def new(cls, program: ProgramHandle) -> MatcherHandle:
-        """A sequence at its start."""
-        out, error = ffi.new("glk_matcher **"), _scratch.error
-        status = lib.glk_matcher_new(program._handle, out, error)
-        if status != _OK:
-            _raise(status, error)
-        return cls(ffi.gc(out[0], lib.glk_matcher_release))
-
-    def fork(self) -> MatcherHandle:
-        """An independent copy."""
-        out = ffi.new("glk_matcher **")
-        status = lib.glk_matcher_fork(self.handle, out, self._error)
-        if status != _OK:
-            _raise(status, self._error)
-        return MatcherHandle(ffi.gc(out[0], lib.glk_matcher_release))
-
-    def accept_token(self, token: int) -> bool:
-        """Take a token if it may come next.
-
-        Args:
-            token: Its id; ids past the vocabulary are refused like any other.
-
-        Returns:
-            Whether it was taken; if not, nothing changes.
-
-        Raises:
-            LimitError: A budget was passed. Nothing changes then either.
-            OverflowError: The id is negative.
-        """
-        status = lib.glk_matcher_accept_token(self.handle, token, self._flag, self._error)
-        if status != _OK:
-            _raise(status, self._error)
-        return bool(self._flag[0])
-
-    def accept_bytes(self, data: bytes) -> bool:
-        """The same for text, as one step."""
-        text = ffi.from_buffer("uint8_t[]", data)
-        status = lib.glk_matcher_accept_bytes(self.handle, text, len(data), self._flag, self._error)
-        if status != _OK:
-            _raise(status, self._error)
-        return bool(self._flag[0])
-
-    def validate_tokens(self, tokens: Sequence[int]) -> int:
-        """How many could be taken one after the other; takes none."""
-        tokens = [int(token) for token in tokens]
-        status = lib.glk_matcher_validate_tokens(
-            self.handle, tokens, len(tokens), self._count, self._error
-        )
-        if status != _OK:
-            _raise(status, self._error)
-        return int(self._count[0])
-
-    def rollback(self, steps: int) -> None:
-        """Undoes the last *steps* accepts."""
-        steps = min(steps, (1 << 63))  # more than any history has: the core says so
-        status = lib.glk_matcher_rollback(self.handle, steps, self._error)
-        if status != _OK:
-            _raise(status, self._error)
-
-    def steps(self) -> int:
-        """Accepts that can be undone."""
-        return int(lib.glk_matcher_steps(self.handle))
-
-    def can_end(self) -> bool:
-        """Whether the text so far is a sentence."""
-        status = lib.glk_matcher_can_end(self.handle, self._flag, self._error)
-        if status != _OK:
-            _raise(status, self._error)
-        return bool(self._flag[0])
-
-    def is_terminated(self) -> bool:
-        """Whether the sequence is over."""
-        status = lib.glk_matcher_is_terminated(self.handle, self._flag, self._error)
-        if status != _OK:
-            _raise(status, self._error)
-        return bool(self._flag[0])
-
-    def forced_bytes(self, at_most: int) -> bytes:
-        """The bytes that must come next."""
-        buffer = ffi.new("uint8_t[]", max(at_most, 1))
-        status = lib.glk_matcher_forced_bytes(
-            self.handle, buffer, at_most, self._count, self._error
-        )
-        if status != _OK:
-            _raise(status, self._error)
-        return bytes(ffi.buffer(buffer, self._count[0]))
-
-    def fill(self, mask: Any, row: int) -> None:
-        """Writes the mask; remembers where *mask* lies for the next call."""
-        if mask is not self._mask or row != self._row:
-            self._attach(mask, row)
-        status = lib.glk_matcher_fill(self.handle, self._target, self._words, self._error)
-        if status != _OK:
-            _raise(status, self._error)
-
-    def fill_by_walk(self, mask: Any, row: int) -> None:
-        """The same by the general walk; what tests compare with."""
-        self._attach(mask, row)
-        status = lib.glk_matcher_fill_by_walk(self.handle, self._target, self._words, self._error)
-        if status != _OK:
-            _raise(status, self._error)
-
-    def _attach(self, mask: Any, row: int) -> None:
-        address, rows, words, stride = mask_memory(mask)
-        if not 0 <= row < rows:
-            raise IndexError(f"row {row} of a bitmask with {rows} rows")
-        self._target = address + row * stride
-        self._mask, self._row, self._words = mask, row, words
-
-
-def mask_memory(mask: Any) -> tuple[Any, int, int, int]:
-    """Where a bitmask lies: ``(uint32_t pointer, rows, words in a row, stride in words)``.
-
-    Args:
-        mask: numpy array or CPU torch tensor, int32, of shape (rows, words) or (words,), with
-            contiguous rows.
-
-    Raises:
-        TypeError: It is neither, or not of 32-bit integers.
-        ValueError: Wrong number of axes, rows that are not contiguous, or a read-only array.
-    """
-    import numpy as np
-
-    array = mask
-    if not isinstance(array, np.ndarray):
-        if not hasattr(array, "numpy"):
-            raise TypeError(f"a bitmask is a numpy array or torch tensor, not {type(mask)}")
-        array = array.numpy()
-    if array.dtype not in (np.int32, np.uint32):
-        raise TypeError(f"a bitmask holds int32, not {array.dtype}")
-    if array.ndim == 1:
-        array = array[np.newaxis]
-    if array.ndim != 2:
-        raise ValueError(f"a bitmask has one or two axes, not {array.ndim}")
-    rows, words = array.shape
-    if not array.flags.writeable:
-        raise ValueError("the bitmask is read-only")
-    if not array.flags.aligned:
-        raise ValueError("the bitmask does not lie at a multiple of 4 bytes")
-    if words > 1 and array.strides[1] != 4:
-        raise ValueError("the rows of a bitmask must be contiguous")
-    stride = array.strides[0] // 4 if rows > 1 else words
-    if rows > 1 and (array.strides[0] % 4 or stride < words):
-        raise ValueError("the rows of a bitmask must not overlap")
-    address = ffi.cast("uint32_t *", array.ctypes.data)
-    return address, rows, words, stride
-
-
-def fill_rows(matchers: Sequence[MatcherHandle], mask: Any, threads: int) -> list[int]:
-    """Writes matcher *i*'s mask into row *i*, all in one call.
-
-    Raises:
-        MatcherError, LimitError, MemoryError: Of the first row that failed; the others are filled.
-        ValueError: A matcher is listed twice, and more than one thread would use it.
-    """
-    address, rows, words, stride = mask_memory(mask)
-    count = len(matchers)
-    if threads > 1 and len({id(matcher) for matcher in matchers}) < count:
-        raise ValueError("a matcher belongs to one thread at a time, but one is listed twice")
-    if count > rows:
-        raise IndexError(f"{count} matchers for a bitmask with {rows} rows")
-    handles = ffi.new("glk_matcher *[]", [matcher.handle for matcher in matchers])
-    statuses = ffi.new("glk_status[]", max(count, 1))
-    error = _scratch.error
-    status = lib.glk_matchers_fill(
-        handles, count, address, stride, words, max(min(threads, count), 1), statuses, error
-    )
-    if status != _OK:
-        if status == lib.GLK_ERR_STATE:
-            text = ffi.string(error.text).decode("utf-8", "replace")
-            raise MatcherError(text, row=int(error.row))
-        try:
-            _raise(status, error)
-        except LimitError as failure:
-            failure.row = int(error.row)
-            raise
-    return [int(statuses[i]) for i in range(count)]
-
-
-_DTYPES = {
-    "float32": lib.GLK_FLOAT32,
-    "float16": lib.GLK_FLOAT16,
-    "bfloat16": lib.GLK_BFLOAT16,
-    "float64": lib.GLK_FLOAT64,
-}
-
-
-def apply_bitmask(logits: int, dtype: str, rows: int, columns: int, stride: int, mask: Any) -> None:
-    """Sets logits to −inf where the mask's bit is clear; *logits* is an address, strides in items.
-
-    Raises:
-        TypeError: A dtype without kernel.
-        ValueError: The mask has fewer rows.
-    """
-    kind = _DTYPES.get(dtype)
-    if kind is None:
-        raise TypeError(f"logits of {dtype}; known: {', '.join(_DTYPES)}")
-    address, mask_rows, words, mask_stride = mask_memory(mask)
-    if mask_rows < rows:
-        raise ValueError(f"{rows} rows of logits, but a bitmask with {mask_rows}")
-    lib.glk_logits_apply(
-        ffi.cast("void *", logits), kind, rows, columns, stride, address, words, mask_stride
-    )
-
-
-def logits_kernel() -> str:
-    """Which kernel applies masks: ``"avx512"``, ``"avx2"`` or ``"portable"``."""
-    return str(ffi.string(lib.glk_logits_kernel()).decode())
-
-
-def force_logits_kernel(name: str | None) -> bool:
-    """Chooses a kernel for tests (None: the best); False if this machine cannot run it."""
-    return bool(lib.glk_logits_force_kernel(ffi.NULL if name is None else name.encode()))
 
 
 def fail_allocation(count: int) -> None:

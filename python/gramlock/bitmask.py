@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._core import apply_bitmask, fill_rows
+from ._matching import apply_bitmask, fill_rows
 from .matcher import Matcher
 
 if TYPE_CHECKING:

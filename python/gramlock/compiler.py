@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._core import MatcherHandle, ProgramHandle
+from ._core import ProgramHandle
+from ._matching import MatcherHandle
 from .grammar import Grammar
 from .matcher import Matcher
 
@@ -38,9 +39,22 @@ class Program:
 
     def stats(self) -> dict[str, int]:
         """Counters: ``bytes`` held, ``nodes``, and since compilation ``configurations``,
-        ``continuations``, ``masks`` computed, ``walks`` of tries for them, trie nodes
-        ``visited``, ``epochs`` begun because the byte budget was full."""
+        ``continuations``, ``masks`` computed, ``hits`` (masks that were there), ``walks`` of tries,
+        trie nodes ``visited``, ``epochs`` begun because the byte budget was full.
+
+        A matcher counts its hits by itself, so that threads do not meet on the way to a mask; they
+        are added to the sum a few thousand at a time, at each mask computed and when it dies.
+        """
         return self._handle.stats()
+
+    def memory(self) -> dict[str, int]:
+        """Bytes held, by kind.
+
+        ``code`` is the flat program, ``configurations`` and ``masks`` are the tables that grow as
+        it is used, within ``Limits.program_bytes``, and ``shared`` are the terminals that all
+        programs of the vocabulary share, which each of them reports.
+        """
+        return self._handle.memory()
 
     def dump(self) -> str:
         """The flat program as text, for people and tests."""

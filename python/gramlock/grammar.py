@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ._core import (
     GrammarBuilder,
     GrammarHandle,
-    MatcherHandle,
     ProgramHandle,
     VocabularyHandle,
     expressions,
 )
+from ._matching import MatcherHandle
 from .errors import GrammarError
 from .limits import Limits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._core import MatcherHandle
+from ._matching import MatcherHandle
 
 if TYPE_CHECKING:
     from .compiler import Program
@@ -86,6 +86,36 @@ class Matcher:
         Cost: that of accepting them.
         """
         return self._handle.validate_tokens(tokens)
+
+    def fill_draft_bitmasks(
+        self, tokens: Sequence[int], bitmask: Any, parents: Sequence[int] | None = None
+    ) -> list[bool]:
+        """Write the masks of all positions of a draft, a sequence or a tree, in one call.
+
+        Row 0 becomes the mask of the sequence as it is, row *i* + 1 that behind token *i*. Where a
+        token, or one before it, cannot come, and behind an end id, the row is all zeros. The
+        matcher stays where it was.
+
+        Args:
+            tokens: Token ids of the draft.
+            bitmask: As for :meth:`fill_next_token_bitmask`, with a row more than tokens, or more.
+            parents: For a tree: *parents[i]* is the place of the token that token *i* follows,
+                smaller than *i*, or -1 where it follows the sequence as it is. None: each follows
+                the one before it.
+
+        Returns:
+            For each token, whether it may come there, with all tokens before it.
+
+        Raises:
+            MatcherError: An end id was accepted before.
+            ValueError: *parents* is not as long as *tokens*, or names a later token.
+            IndexError: *bitmask* has too few rows.
+            LimitError: A budget was passed.
+
+        Cost: a position costs an accept and a fill; in a tree whose tokens are not in depth-first
+        order, the way to a token is accepted again.
+        """
+        return self._handle.fill_draft(tokens, parents, bitmask)
 
     def rollback(self, steps: int = 1) -> None:
         """Undo the last *steps* accepts.

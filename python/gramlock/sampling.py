@@ -12,7 +12,8 @@ import string
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ._core import GrammarHandle, MatcherHandle
+from ._core import GrammarHandle
+from ._matching import MatcherHandle
 from .errors import LimitError
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from ._core import (
     GrammarBuilder,
-    MatcherHandle,
     ProgramHandle,
     VocabularyHandle,
     expressions,
 )
+from ._matching import MatcherHandle
 from .compiler import Program
 from .errors import GramlockError, UnsatisfiableError, VocabularyError
 from .grammar import Grammar
