@@ -272,6 +272,14 @@ def tokenizer_folders() -> dict[str, Path]:
     return {path.name: path for path in folders if given or path.name in REAL}
 
 
+def chosen_tokenizer(given: Path | None = None) -> Path:
+    """The folder that was given, or else Llama 3's, or else any."""
+    folders = tokenizer_folders()
+    if given is None and not folders:
+        raise SystemExit("no tokenizer: give --tokenizer, or run python tests/assets.py llama3")
+    return given or folders.get("llama3") or next(iter(folders.values()))
+
+
 def load_tokenizer(folder: Path) -> Any:
     from transformers import PreTrainedTokenizerFast
 

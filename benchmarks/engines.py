@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 
 Schema = dict[str, Any]
@@ -28,6 +29,8 @@ class Engine(Protocol):
     def start(self) -> None: ...
     def fill(self) -> None: ...
     def accept(self, token: int) -> None: ...
+    def batch(self, texts: list[list[int]], threads: int) -> Callable[[], None]:
+        """Puts a matcher after each of the texts; the function fills all their masks at once."""
 
 
 class Gramlock:
@@ -55,6 +58,16 @@ class Gramlock:
 
     def accept(self, token: int) -> None:
         self.matcher.accept_token(token)
+
+    def batch(self, texts: list[list[int]], threads: int) -> Callable[[], None]:
+        import gramlock
+
+        matchers = [self.program.matcher() for _ in texts]
+        for matcher, text in zip(matchers, texts, strict=True):
+            for token in text:
+                matcher.accept_token(token)
+        mask = gramlock.allocate_token_bitmask(len(texts), self.vocabulary.size)
+        return lambda: gramlock.fill_next_token_bitmasks(matchers, mask, threads=threads)
 
 
 class LLGuidance:
@@ -90,6 +103,16 @@ class LLGuidance:
     def accept(self, token: int) -> None:
         self.matcher.consume_token(token)
 
+    def batch(self, texts: list[list[int]], threads: int) -> Callable[[], None]:
+        import llguidance.numpy as masks
+
+        executor = self.library.LLExecutor(num_threads=threads)
+        matchers = [(self.compiled.deep_copy(), row) for row in range(len(texts))]
+        for (matcher, _), text in zip(matchers, texts, strict=True):
+            matcher.consume_tokens(text)
+        mask = masks.allocate_token_bitmask(len(texts), self.tokenizer.vocab_size)
+        return lambda: masks.fill_next_token_bitmask_par(executor, matchers, mask)
+
 
 class XGrammar:
     """The options go to ``compile_json_schema``, ``max_threads`` to the compiler."""
@@ -100,7 +123,8 @@ class XGrammar:
         self.library = xgrammar
         threads = options.pop("max_threads", None)
         info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=len(tokenizer))
-        self.mask = xgrammar.allocate_token_bitmask(1, info.vocab_size)
+        self.size = info.vocab_size
+        self.mask = xgrammar.allocate_token_bitmask(1, self.size)
         self.words = self.mask[0].numpy()
         limit = {} if threads is None else {"max_threads": threads}
         self.compiler = xgrammar.GrammarCompiler(info, **limit)
@@ -124,6 +148,15 @@ class XGrammar:
 
     def accept(self, token: int) -> None:
         self.matcher.accept_token(token)
+
+    def batch(self, texts: list[list[int]], threads: int) -> Callable[[], None]:
+        matchers = [self.library.GrammarMatcher(self.program) for _ in texts]
+        for matcher, text in zip(matchers, texts, strict=True):
+            for token in text:
+                matcher.accept_token(token)
+        filler = self.library.BatchGrammarMatcher(max_threads=threads)
+        mask = self.library.allocate_token_bitmask(len(texts), self.size)
+        return lambda: filler.batch_fill_next_token_bitmask(matchers, mask)
 
 
 ENGINES: dict[str, Any] = {"gramlock": Gramlock, "llguidance": LLGuidance, "xgrammar": XGrammar}

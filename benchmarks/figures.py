@@ -1,4 +1,4 @@
-"""What becomes of raw times: percentile curves, ratios, exponents of growth. No clock is read here."""
+"""What becomes of raw times: percentile curves, ratios, exponents of growth. Reads no clock."""
 
 from __future__ import annotations
 

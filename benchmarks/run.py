@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,8 +18,8 @@ from typing import Any
 import pytest
 
 import gramlock
+from benchmarks.surroundings import HERE, commit
 
-HERE = Path(__file__).resolve().parent
 QUIET = ["-q", "-p", "no:cacheprovider", "--benchmark-only", "--benchmark-quiet"]
 Row = dict[str, Any]
 
@@ -52,17 +51,6 @@ def condense(benchmark: Row) -> Row:
         **{key: round(value * scale, 3) for key, value in times.items()},
         "rounds": len(rounds),
     }
-
-
-def commit() -> str:
-    """The commit measured, marked if the tree differs from it."""
-
-    def git(*arguments: str) -> str:
-        run = subprocess.run(["git", *arguments], capture_output=True, text=True, cwd=HERE)
-        return run.stdout.strip()
-
-    dirty = git("status", "--porcelain", "--untracked-files=no")
-    return (git("rev-parse", "--short", "HEAD") or "unknown") + ("-changed" if dirty else "")
 
 
 def table(rows: list[Row]) -> str:
