@@ -68,7 +68,8 @@ static glk_status intern(glk_exprs *self, const shape *candidate, uint32_t *out,
     expr->groups = GLK_GROUP_OTHER;
     if (expr->kind == GLK_NEVER) {
         expr->life = GLK_LIFE_DEAD;
-    } else if ((expr->flags & GLK_CHECKED) == 0 || (expr->flags & GLK_NULLABLE) != 0) {
+    } else if ((expr->flags & GLK_CHECKED) == 0 ||
+               (expr->flags & (GLK_NULLABLE | GLK_INFINITE)) != 0) {
         expr->life = GLK_LIFE_ALIVE;
     }
     (void)glk_index_add(&self->index, hash, id, err);
@@ -78,17 +79,22 @@ static glk_status intern(glk_exprs *self, const shape *candidate, uint32_t *out,
 
 /* ------------------------------------------------------------------ store */
 
+/* Of "all texts" and "all but finitely many": there are infinitely many, if there is a byte at all. */
+static uint8_t infinite_texts(const glk_exprs *self) {
+    return glk_bytes_empty(&self->alphabet) ? 0 : GLK_INFINITE;
+}
+
 static glk_status intern_fixed(glk_exprs *self, glk_error *err) {
     uint32_t id;
-    shape never = {.expr = {.kind = GLK_NEVER}};
+    shape never = {.expr = {.kind = GLK_NEVER, .flags = GLK_FINITE}};
     GLK_TRY(intern(self, &never, &id, err));
     assert(id == GLK_EXPR_NEVER);
-    shape epsilon = {.expr = {.kind = GLK_EPSILON, .flags = GLK_NULLABLE}};
+    shape epsilon = {.expr = {.kind = GLK_EPSILON, .flags = GLK_NULLABLE | GLK_FINITE}};
     GLK_TRY(intern(self, &epsilon, &id, err));
     assert(id == GLK_EXPR_EPSILON);
     shape any = {.expr = {.kind = GLK_NOT,
                           .a = GLK_EXPR_NEVER,
-                          .flags = GLK_NULLABLE,
+                          .flags = GLK_NULLABLE | infinite_texts(self),
                           .depth = 1,
                           .first = self->alphabet}};
     GLK_TRY(intern(self, &any, &id, err));
@@ -145,7 +151,8 @@ glk_status glk_expr_class(glk_exprs *self, const glk_bytes *set, uint32_t *out, 
         *out = GLK_EXPR_NEVER;
         return GLK_OK;
     }
-    shape candidate = {.expr = {.kind = GLK_CLASS, .first = cut, .shortest = 1}};
+    shape candidate = {
+        .expr = {.kind = GLK_CLASS, .first = cut, .shortest = 1, .flags = GLK_FINITE}};
     return intern(self, &candidate, out, err);
 }
 
@@ -158,7 +165,7 @@ glk_status glk_expr_byte(glk_exprs *self, uint8_t byte, uint32_t *out, glk_error
 glk_status glk_expr_tag(glk_exprs *self, uint32_t label, uint32_t *out, glk_error *err) {
     shape candidate = {.expr = {.kind = GLK_TAG,
                                 .a = label,
-                                .flags = GLK_NULLABLE | GLK_TAGGED}};
+                                .flags = GLK_NULLABLE | GLK_TAGGED | GLK_FINITE}};
     return intern(self, &candidate, out, err);
 }
 
@@ -193,6 +200,10 @@ static glk_status link(glk_exprs *self, uint32_t head, uint32_t tail, uint32_t *
     }
     candidate.expr.flags |= t->flags & (GLK_TAGGED | INHERITED);
     candidate.expr.flags |= h->flags & INHERITED;
+    candidate.expr.flags |= h->flags & t->flags & GLK_FINITE;
+    if (h->life == GLK_LIFE_ALIVE && t->life == GLK_LIFE_ALIVE) {
+        candidate.expr.flags |= (h->flags | t->flags) & GLK_INFINITE;
+    }
     candidate.expr.depth = (uint16_t)(depth > t->depth ? depth : t->depth);
     candidate.expr.most = larger(h->most, t->most);
     candidate.expr.shortest = add_bounds(h->shortest, t->shortest);
@@ -400,6 +411,37 @@ static bool drop_or_units(glk_exprs *self, uint32_t base) {
     return any && !tagged;
 }
 
+/* Whether all members but one are complements of finite sets and that one is infinite: taking finitely
+ * many texts from infinitely many leaves infinitely many.  Nearly every set of free keys is such. */
+static bool and_is_infinite(const glk_exprs *self, const uint32_t *items, uint32_t count) {
+    uint32_t others = 0;
+    bool infinite = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const glk_expr *e = glk_expr_at(self, items[i]);
+        if (e->kind == GLK_NOT && (glk_expr_at(self, e->a)->flags & GLK_FINITE) != 0) {
+            continue;
+        }
+        others++;
+        infinite = (e->flags & GLK_INFINITE) != 0;
+    }
+    return others == 0 ? infinite_texts(self) != 0 : others == 1 && infinite;
+}
+
+/* What is known about how many sentences there are. */
+static uint8_t size_flags(const glk_exprs *self, glk_expr_kind kind, const uint32_t *items,
+                          uint32_t count) {
+    uint8_t any = 0, all = GLK_FINITE;
+    for (uint32_t i = 0; i < count; i++) {
+        any |= glk_expr_at(self, items[i])->flags;
+        all &= glk_expr_at(self, items[i])->flags;
+    }
+    if (kind == GLK_OR) {
+        return (uint8_t)((any & GLK_INFINITE) | (all & GLK_FINITE));
+    }
+    uint8_t infinite = and_is_infinite(self, items, count) ? GLK_INFINITE : 0;
+    return (uint8_t)((any & GLK_FINITE) | infinite);
+}
+
 static glk_status intern_list(glk_exprs *self, glk_expr_kind kind, uint32_t base, uint32_t *out,
                               glk_error *err) {
     const uint32_t *items = GLK_VEC_U32(&self->scratch) + base;
@@ -423,7 +465,7 @@ static glk_status intern_list(glk_exprs *self, glk_expr_kind kind, uint32_t base
                       : or_kind ? smaller(e->shortest, m->shortest)
                                 : larger(e->shortest, m->shortest);
     }
-    e->flags |= nullable;
+    e->flags |= nullable | size_flags(self, kind, items, count);
     if (kind == GLK_AND) {
         e->flags |= GLK_CHECKED;
         if (glk_bytes_empty(&e->first)) {
@@ -565,6 +607,9 @@ glk_status glk_expr_not(glk_exprs *self, uint32_t item, uint32_t *out, glk_error
                                 .depth = (uint16_t)(e->depth + 1),
                                 .most = e->most,
                                 .flags = GLK_CHECKED}};
+    if ((e->flags & GLK_FINITE) != 0) {
+        candidate.expr.flags |= infinite_texts(self);
+    }
     if ((e->flags & GLK_NULLABLE) == 0) {
         candidate.expr.flags |= GLK_NULLABLE;
     } else {
@@ -627,6 +672,12 @@ glk_status glk_expr_rep(glk_exprs *self, uint32_t item, uint32_t lo, uint32_t hi
     }
     if (lo == 0 || (e->flags & GLK_NULLABLE) != 0) {
         candidate.expr.flags |= GLK_NULLABLE;
+    }
+    bool writes = e->life == GLK_LIFE_ALIVE && ((e->flags & GLK_CHECKED) == 0 || e->shortest > 0);
+    if (hi != GLK_UNBOUNDED) {
+        candidate.expr.flags |= e->flags & GLK_FINITE;
+    } else if (writes) {
+        candidate.expr.flags |= GLK_INFINITE;
     }
     if (hi != GLK_UNBOUNDED) {
         candidate.expr.most = larger(e->most, times(hi, larger(e->shortest, 1)));

@@ -52,7 +52,9 @@ enum {
     GLK_NULLABLE = 1, /* matches the empty string (a TAG does) */
     GLK_TAGGED = 2,   /* holds a TAG */
     GLK_CHECKED = 4,  /* holds an and / not: may be empty without looking so */
-    GLK_COUNTED = 8   /* holds, complements apart, a repeat of at least GLK_MANY */
+    GLK_COUNTED = 8,  /* holds, complements apart, a repeat of at least GLK_MANY */
+    GLK_FINITE = 16,  /* surely has finitely many sentences */
+    GLK_INFINITE = 32 /* surely has infinitely many, so that it is alive */
 };
 
 enum { GLK_MANY = 16 }; /* lower bounds from here on are worth lifting, see glk_expr_unbounded */
