@@ -4,7 +4,7 @@
 #   make test       the quick tests             make test-long   the long suites, whole
 #   make lint       ruff, mypy, C warnings      make test-c      C unit tests under sanitizers
 #   make bench      a table of timings, and a dated record in benchmarks/record
-#   make compare    the same questions put to other engines
+#   make compare    the same questions put to other engines: tables, plots, docs/benchmarks
 #   make dist       sdist and wheel             make clean       removes what was made
 #
 #   TORCH=torch==2.13.0   which PyTorch to install ("" to keep what is in .venv)
@@ -95,7 +95,8 @@ bench: $(VENV)/dev
 
 compare: $(VENV)/compare
 	$(BIN)/python tests/assets.py llama3
-	$(BIN)/python -m benchmarks.compare $(ARGS)
+	$(BIN)/python -c "from gramlock.demo.model import ensure_model; ensure_model()"
+	$(BIN)/python -m benchmarks.compare --readme $(ARGS)
 
 dist: $(VENV)/dev
 	$(BIN)/python -m build

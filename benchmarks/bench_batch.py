@@ -5,8 +5,9 @@
 ``cold`` is the first call after compiling a schema that nobody has seen, with matchers at as many
 places of a text as there are: each of these states is met for the first time. ``warm`` is every
 call after that. Figures are microseconds of wall time a mask, medians over rounds in which engines
-take turns. The last table is about threads that share one program and know all its states: each
-fills its own batch, in a thread of Python's; the figure is masks a second of all together.
+take turns. The second table is about threads that share one program and know all its states: each
+fills its own batch, in a thread of Python's; the figure is masks a second of all together. The
+third is about drafts: all masks along a draft in one call, and the same token by token.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ ROWS = (1, 16, 256)
 THREADS = (1, 2)
 ROUNDS = 5
 MASKS = 20_000  # filled in a warm round
+DRAFTS = (1, 8, 64)  # tokens of a draft
 CASE = corpus.CASES[1]
 
 
@@ -116,16 +118,47 @@ def sharing(vocabulary: gramlock.Vocabulary, ids: list[int], number: int) -> lis
     return [{"threads": count, "rate": statistics.median(each)} for count, each in rates.items()]
 
 
+def drafts(vocabulary: gramlock.Vocabulary, ids: list[int], number: int) -> list[dict[str, float]]:
+    """Microseconds a position of a draft whose states are known: in one call, and in many."""
+    program = vocabulary.compile(gramlock.Grammar.from_json_schema(CASE.make(number)))
+    matcher = program.matcher()
+    found = []
+    for length in DRAFTS:
+        draft, rows = ids[:length], length + 1
+        mask = gramlock.allocate_token_bitmask(rows, vocabulary.size)
+
+        def together(draft: list[int] = draft, mask: Any = mask) -> None:
+            matcher.fill_draft_bitmasks(draft, mask)
+
+        def one_by_one(draft: list[int] = draft, mask: Any = mask) -> None:
+            for row, token in enumerate(draft):
+                matcher.fill_next_token_bitmask(mask, row)
+                matcher.accept_token(token)
+            matcher.fill_next_token_bitmask(mask, len(draft))
+            matcher.rollback(len(draft))
+
+        together()
+        times: dict[str, list[float]] = {"together": [], "one_by_one": []}
+        for _ in range(ROUNDS):
+            calls = max(1, MASKS // rows // 10)
+            times["together"].append(microseconds(together, calls) / rows)
+            times["one_by_one"].append(microseconds(one_by_one, calls) / rows)
+        medians = {name: statistics.median(each) for name, each in times.items()}
+        found.append({"draft": length, **medians})
+    return found
+
+
 def run(
     tokenizer: Any, names: list[str], watch: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
-    """Both tables, with the vocabulary of *tokenizer*."""
+    """The three tables, with the vocabulary of *tokenizer*."""
     rows = against(tokenizer, names, watch)
     watch("threads that share a program")
     number = 79_999
     ids = list(tokenizer.encode(CASE.text(number).decode(), add_special_tokens=False))
-    shared = sharing(gramlock.Vocabulary.from_huggingface(tokenizer), ids, number)
-    return {"rows": rows, "sharing": shared}
+    vocabulary = gramlock.Vocabulary.from_huggingface(tokenizer)
+    shared = sharing(vocabulary, ids, number)
+    return {"rows": rows, "sharing": shared, "drafts": drafts(vocabulary, ids, number)}
 
 
 def main(arguments: list[str]) -> None:
@@ -138,7 +171,7 @@ def main(arguments: list[str]) -> None:
     names, _ = installed(options.engines)
     tokenizer = corpus.load_tokenizer(corpus.chosen_tokenizer(options.tokenizer))
     result = run(tokenizer, names, lambda line: print(line, file=sys.stderr, flush=True))
-    for row in [*result["rows"], *result["sharing"]]:
+    for row in [*result["rows"], *result["sharing"], *result["drafts"]]:
         print(", ".join(f"{key} {value}" for key, value in row.items()))
     if options.out:
         options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -118,12 +118,18 @@ def batch_part(record: Record) -> list[str]:
         [f"{r['rows']}", str(r["threads"]), r["states"], *(number(r[n]) for n in names)]
         for r in one["rows"]
     ]
+    drafts = [
+        [str(r["draft"]), number(r["together"]), number(r["one_by_one"])] for r in one["drafts"]
+    ]
     sharing = [[str(r["threads"]), f"{r['rate']:,.0f}"] for r in one["sharing"]]
     return [
         *table(["matchers", "threads", "states", *(f"{name}, µs a mask" for name in names)], rows),
         "Threads of Python that share one program whose states are known, 64 matchers each:",
         "",
         *table(["threads", "masks a second, together"], sharing),
+        "All masks along a draft:",
+        "",
+        *table(["tokens", "in one call, µs a mask", "one by one, µs a mask"], drafts),
     ]
 
 
