@@ -12,6 +12,7 @@ turns in one process, and the constraint's own share of the time.
 from __future__ import annotations
 
 import argparse
+import copy
 import importlib.util
 import json
 import statistics
@@ -27,6 +28,7 @@ from benchmarks import corpus
 BATCHES = {1: 96, 8: 48, 64: 16}  # rows, and how many steps they take
 SIZES = (49_152, 128_256, 256_000)
 WARM = 3
+PARTS = ("follow", "mask", "apply")
 Watch = Callable[[str], None]
 
 
@@ -87,6 +89,11 @@ def one_run(
     return times, differing
 
 
+def microseconds(stats: Any) -> dict[str, float]:
+    """The parts of a step, on average."""
+    return {part: 1e6 * getattr(stats, f"seconds_{part}") / stats.calls for part in PARTS}
+
+
 def of_size(size: int, names: list[str], watch: Watch) -> list[dict[str, Any]]:
     """Rows of the table for one vocabulary: by batch, cold and warm."""
     import torch
@@ -106,11 +113,7 @@ def of_size(size: int, names: list[str], watch: Watch) -> list[dict[str, Any]]:
             times, unequal = one_run(processors, ids, size, turn)
             differing += unequal
             runs.append({name: statistics.median(each) for name, each in times.items()})
-        stats = processors["gramlock"].stats
-        parts = {
-            part: 1e6 * getattr(stats, f"seconds_{part}") / stats.calls
-            for part in ("follow", "mask", "apply")
-        }
+        parts = microseconds(processors["gramlock"].stats)
         warm = {name: statistics.median(run[name] for run in runs[1:]) for name in names}
         head = {"size": size, "batch": batch, "steps": length, "differing": differing}
         # The states are cold in the first batch of a size only.
@@ -135,6 +138,8 @@ def with_model(folder: Path, watch: Watch, rounds: int = 3, tokens: int = 100) -
 
     loaded = load_model(folder)
     config = loaded.model.generation_config
+    endless = copy.deepcopy(config)  # without a constraint the model must not end early
+    endless.update(eos_token_id=None, pad_token_id=0)
     grammar = gramlock.Grammar.from_json_schema(SCHEMA)
     message = [{"role": "user", "content": PROMPT}]
     inputs = loaded.tokenizer.apply_chat_template(
@@ -142,7 +147,7 @@ def with_model(folder: Path, watch: Watch, rounds: int = 3, tokens: int = 100) -
     )
     length = inputs["input_ids"].shape[1]
     rates: dict[str, list[float]] = {"without": [], "with": []}
-    shares, masks = [], []
+    shares, each = [], []
     for number in range(rounds + 1):  # the first warms the model up and does not count
         for kind in ("without", "with") if number % 2 else ("with", "without"):
             watch(f"model, run {number} of {rounds}, {kind} a constraint")
@@ -153,11 +158,10 @@ def with_model(folder: Path, watch: Watch, rounds: int = 3, tokens: int = 100) -
             with torch.inference_mode():
                 output = loaded.model.generate(
                     **inputs,
+                    generation_config=config if kind == "with" else endless,
                     do_sample=False,
                     max_new_tokens=tokens,
                     logits_processor=[processor] if kind == "with" else [],
-                    eos_token_id=list(processor.vocabulary.end_ids),
-                    pad_token_id=processor.vocabulary.end_ids[0],
                 )
             seconds = time.perf_counter() - begin
             if not number:
@@ -165,7 +169,7 @@ def with_model(folder: Path, watch: Watch, rounds: int = 3, tokens: int = 100) -
             rates[kind].append((output.shape[1] - length) / seconds)
             if kind == "with":
                 shares.append(processor.stats.seconds / seconds)
-                masks.append(1e6 * processor.stats.seconds / processor.stats.calls)
+                each.append(microseconds(processor.stats))
     return {
         "model": folder.name,
         "tokens": tokens,
@@ -176,7 +180,8 @@ def with_model(folder: Path, watch: Watch, rounds: int = 3, tokens: int = 100) -
             a / b for a, b in zip(rates["with"], rates["without"], strict=True)
         ),
         "share": statistics.median(shares),
-        "microseconds": statistics.median(masks),
+        "microseconds": statistics.median(sum(parts.values()) for parts in each),
+        "parts": {part: statistics.median(parts[part] for parts in each) for part in PARTS},
     }
 
 

@@ -44,6 +44,8 @@ UNITS = {
 BUILDING = ("grammar", "program", "first", "bytes")
 STEPPING = ("step", "worst", "again")
 NOISE = 0.25  # how much a fitted exponent may exceed what it should be
+# Nobody minds the growth of what stays below these, and it is mostly noise.
+FLOORS = {"grammar": 1, "program": 1, "first": 1, "step": 3, "worst": 100, "again": 3, "bytes": 100}
 numbers = itertools.count()
 
 
@@ -277,7 +279,12 @@ def grown(name: str, found: dict[int, Point]) -> dict[str, Any]:
     axis = AXES[name]
     fits = {f: exponent({size: one[f] for size, one in found.items()}) for f in FIGURES}
     due = {f: axis.building if f in BUILDING else axis.stepping for f in FIGURES}
-    fast = [f for f, fit in fits.items() if fit is not None and fit > due[f] + NOISE]
+    most = {f: max((one[f] for one in found.values()), default=0) for f in FIGURES}
+    fast = [
+        figure
+        for figure, fit in fits.items()
+        if fit is not None and fit > due[figure] + NOISE and most[figure] > FLOORS[figure]
+    ]
     return {"exponents": fits, "due": due, "faster": fast}
 
 

@@ -133,13 +133,17 @@ def batch_part(record: Record) -> list[str]:
     ]
 
 
+def split_of(parts: Mapping[str, float]) -> str:
+    return " + ".join(number(value) for value in parts.values())
+
+
 def generate_part(record: Record) -> list[str]:
     one = record["generate"]
     names = one["engines"]
     rows = []
     for r in one["rows"]:
         parts = r.get("parts")
-        split = " + ".join(number(parts[p]) for p in parts) if parts else ""
+        split = split_of(parts) if parts else ""
         cells = [f"{r['size']:,}", str(r["batch"]), r["states"], *(number(r[n]) for n in names)]
         rows.append([*cells, number(r.get("ratio")), split])
     heads = ["ids", "batch", "states", *(f"{name}, µs a step" for name in names)]
@@ -152,7 +156,7 @@ def generate_part(record: Record) -> list[str]:
         f"{model['model']}, greedy, {model['threads']} threads: {model['without']:.2f} tokens a"
         f" second without a constraint, {model['with']:.2f} with one ({model['ratio']:.3f} of it);"
         f" the processor's share of a step is {100 * model['share']:.2f} %"
-        f" ({model['microseconds']:.0f} µs).",
+        f" ({model['microseconds']:.0f} µs: {split_of(model['parts'])}).",
         "",
     ]
 
@@ -188,7 +192,7 @@ def growth_part(record: Record, plots: Mapping[str, str]) -> list[str]:
             fits.append(f"**{text}**" if figure in one["faster"] else text)
         rows.append([one["title"], f"{sizes[0]:,} to {sizes[-1]:,}", *fits])
     lines = table(["exponent of", "sizes", *(UNITS[figure] for figure in FIGURES)], rows)
-    lines += ["0 is flat, 1 is linear; bold: faster than it should be.", ""]
+    lines += ["0 is flat, 1 is linear; bold: faster than it should be, and no trifle.", ""]
     lines += [
         line
         for one in record["growth"].values()

@@ -69,6 +69,7 @@ def percentiles(
                 style = STYLES.get(name, {})
                 axis.plot([place(rank) for rank in RANKS], points, label=name, **style)
             axis.set(title=title, xlabel="percentile", yscale="log")
+            axis.minorticks_off()
             axis.set_xticks([place(rank) for rank in TICKS], list(TICKS.values()), rotation=45)
         axes[0][0].set_ylabel("microseconds")
         axes[0][0].legend()
@@ -77,7 +78,10 @@ def percentiles(
 
 
 def growth(axes: Mapping[str, Any], figures: Sequence[str], heading: str, path: Path) -> Path:
-    """A panel for each axis of bench_growth with these of its figures, on two log axes."""
+    """A panel for each axis of bench_growth with these of its figures, on two log axes.
+
+    The number at the end of a line is its exponent.
+    """
     with plt.rc_context(SETTINGS):
         columns = 4
         rows = -(-len(axes) // columns)
@@ -88,13 +92,21 @@ def growth(axes: Mapping[str, Any], figures: Sequence[str], heading: str, path: 
             sizes = [int(size) for size in one["points"]]
             for name, line in zip(figures, LINES, strict=False):
                 values = [point[name] for point in one["points"].values()]
+                panel.plot(sizes, values, label=UNITS[name], **line)
                 fit = one["exponents"].get(name)
-                label = UNITS[name] + ("" if fit is None else f" ~ n^{fit:.1f}")
-                panel.plot(sizes, values, label=label, **line)
+                if fit is not None:
+                    words = {"xytext": (5, -3), "textcoords": "offset points", "fontsize": 7}
+                    panel.annotate(
+                        f"{fit:.1f}", (sizes[-1], values[-1]), color=line["color"], **words
+                    )
             panel.set(title=one["title"], xscale="log", yscale="log")
-            panel.legend(fontsize=6)
+            panel.minorticks_off()
         for panel in panels[len(axes) :]:
             panel.set_axis_off()
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="lower center", ncols=len(labels), bbox_to_anchor=(0.5, -0.03)
+        )
         figure.suptitle(heading)
         figure.tight_layout()
         return save(figure, path)
@@ -119,6 +131,7 @@ def long_life(life: Mapping[str, Any], path: Path) -> Path:
             color="#d55e00",
         )
         right.set(title="speed", xlabel="grammars met", ylabel="microseconds", yscale="log")
+        right.minorticks_off()
         right.legend()
         return save(figure, path)
 

@@ -314,7 +314,7 @@ def made_up() -> dict[str, Any]:
         "generate": {
             "engines": ENGINES,
             "rows": [{**generated, "gramlock": 1.0, "other": 4.0, "ratio": 0.25, "parts": parts}],
-            "model": {**model, "share": 0.004, "microseconds": 80.0},
+            "model": {**model, "share": 0.004, "microseconds": 6.0, "parts": parts},
         },
         "memory": {
             "life": life,
@@ -341,7 +341,7 @@ def test_the_page_has_it_all() -> None:
         "| 1 | 1,234,567 |",
         "| 64 | 0.40 | 0.90 |",
         "| 49,152 | 8 | warm | 1.00 | 4.00 | 0.25 | 1.00 + 2.00 + 3.00 |",
-        "share of a step is 0.40 %",
+        "share of a step is 0.40 % (6 µs: 1.00 + 2.00 + 3.00)",
         "1.25 µs in the first fifth, 1.50 µs in the last",
         "| values of an enum | 10 to 100,000 |",
         "**1.00**",
