@@ -136,7 +136,7 @@ def with_model(folder: Path, watch: Watch, rounds: int = 3, tokens: int = 100) -
     from gramlock.demo.refund import PROMPT, SCHEMA
     from gramlock.integrations.generation import load_model
 
-    loaded = load_model(folder)
+    loaded = load_model(folder, threads=1)  # as the demo does; several wait for each other
     config = loaded.model.generation_config
     endless = copy.deepcopy(config)  # without a constraint the model must not end early
     endless.update(eos_token_id=None, pad_token_id=0)

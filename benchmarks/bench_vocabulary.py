@@ -55,20 +55,22 @@ def run(folder: Path, names: list[str], watch: Callable[[str], None] = lambda li
     return {
         "tokenizer": folder.name,
         "seconds": {name: statistics.median(each) for name, each in spent.items()},
-        **from_file(gramlock.Vocabulary.from_huggingface(loaded[0])),
+        "file": from_file(gramlock.Vocabulary.from_huggingface(loaded[0])),
     }
 
 
-def from_file(vocabulary: gramlock.Vocabulary) -> dict[str, float]:
-    """Seconds to save and to load again, and the bytes of the file."""
+def from_file(vocabulary: Any) -> dict[str, float] | None:
+    """Seconds to save and to load again, and the bytes of the file; None of what has no files."""
+    if not hasattr(vocabulary, "save"):
+        return None
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "vocabulary"
         save, load = [], []
         for _ in range(ROUNDS):
             save.append(seconds(lambda: vocabulary.save(path))[0])
-            load.append(seconds(lambda: gramlock.Vocabulary.load(path))[0])
+            load.append(seconds(lambda: type(vocabulary).load(path))[0])
         size = path.stat().st_size
-    return {"save": statistics.median(save), "load": statistics.median(load), "file_bytes": size}
+    return {"save": statistics.median(save), "load": statistics.median(load), "bytes": size}
 
 
 def main(arguments: list[str]) -> None:

@@ -103,10 +103,13 @@ def vocabulary_part(record: Record) -> list[str]:
         ["from a loaded tokenizer to a vocabulary", *names],
         [["seconds", *(number(one["seconds"][name]) for name in names)]],
     )
+    file = one["file"]
+    if not file:
+        return lines
     return [
         *lines,
-        f"Saved to a file ({one['file_bytes'] / 2**20:.1f} MiB) in {1000 * one['save']:.0f} ms,"
-        f" loaded from it in {1000 * one['load']:.1f} ms.",
+        f"Saved to a file ({file['bytes'] / 2**20:.1f} MiB) in {1000 * file['save']:.0f} ms,"
+        f" loaded from it in {1000 * file['load']:.1f} ms.",
         "",
     ]
 
@@ -153,7 +156,7 @@ def generate_part(record: Record) -> list[str]:
         return [*lines, "No model was there to run: `gramlock demo` fetches one.", ""]
     return [
         *lines,
-        f"{model['model']}, greedy, {model['threads']} threads: {model['without']:.2f} tokens a"
+        f"{model['model']}, greedy, torch threads: {model['threads']}; {model['without']:.2f} tokens a"
         f" second without a constraint, {model['with']:.2f} with one ({model['ratio']:.3f} of it);"
         f" the processor's share of a step is {100 * model['share']:.2f} %"
         f" ({model['microseconds']:.0f} µs: {split_of(model['parts'])}).",

@@ -101,6 +101,8 @@ def growth(axes: Mapping[str, Any], figures: Sequence[str], heading: str, path: 
                     )
             panel.set(title=one["title"], xscale="log", yscale="log")
             panel.minorticks_off()
+            low, high = panel.get_ylim()
+            panel.set_ylim(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)))
         for panel in panels[len(axes) :]:
             panel.set_axis_off()
         handles, labels = panels[0].get_legend_handles_labels()
