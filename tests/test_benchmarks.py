@@ -20,11 +20,11 @@ from conftest import ROOT
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-batch, compare, corpus, figures, growth, memory, page, rounds = (
+batch, compare, corpus, figures, growth, memory, page, rounds, vocabularies = (
     importlib.import_module(f"benchmarks.{name}")
     for name in (
         *("bench_batch", "compare", "corpus", "figures", "bench_growth", "bench_memory"),
-        *("page", "rounds"),
+        *("page", "rounds", "bench_vocabulary"),
     )
 )
 
@@ -241,6 +241,25 @@ def test_threads_that_share_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(one["rate"] > 0 for one in rates)
 
 
+class Filed:
+    """A vocabulary of which only files matter."""
+
+    def save(self, path: Path) -> None:
+        path.write_bytes(bytes(100))
+
+    @classmethod
+    def load(cls, path: Path) -> Filed:
+        assert path.stat().st_size == 100
+        return cls()
+
+
+def test_a_vocabulary_out_of_a_file() -> None:
+    found = vocabularies.from_file(Filed())
+    assert found["bytes"] == 100
+    assert min(found["save"], found["load"]) > 0
+    assert vocabularies.from_file(object()) is None
+
+
 def test_drafts_of_each_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "MASKS", 640)
     vocabulary = corpus.vocabulary("synthetic")
@@ -302,9 +321,7 @@ def made_up() -> dict[str, Any]:
         "vocabulary": {
             "tokenizer": "t",
             "seconds": {"gramlock": 0.25, "other": 4.0},
-            "save": 0.02,
-            "load": 0.0041,
-            "file_bytes": 3 << 20,
+            "file": {"save": 0.02, "load": 0.0041, "bytes": 3 << 20},
         },
         "batch": {
             "rows": [{"rows": 256, "threads": 2, "states": "warm", "gramlock": 0.7, "other": 4.5}],
