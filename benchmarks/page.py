@@ -157,7 +157,8 @@ def generate_part(record: Record) -> list[str]:
     return [
         *lines,
         f"{model['model']}, greedy, torch threads: {model['threads']};"
-        f" {model['without']:.2f} tokens a second without a constraint, {model['with']:.2f} with one ({model['ratio']:.3f} of it);"
+        f" {model['without']:.2f} tokens a second without a constraint,"
+        f" {model['with']:.2f} with one ({model['ratio']:.3f} of it);"
         f" the processor's share of a step is {100 * model['share']:.2f} %"
         f" ({model['microseconds']:.0f} µs: {split_of(model['parts'])}).",
         "",
