@@ -52,9 +52,9 @@ class Setting:
 ONE_THREAD = {"xgrammar": {"max_threads": 1}}
 SETTINGS = {
     "defaults": Setting("every engine as it comes, threads included"),
-    "one thread": Setting("one thread, every engine's own white space", "own", ONE_THREAD),
+    "one thread": Setting("every engine's own white space", "own", ONE_THREAD),
     "same language": Setting(
-        "one thread, any white space between tokens for all", "flexible", ONE_THREAD
+        "any white space between tokens for all, one thread", "flexible", ONE_THREAD
     ),
 }
 

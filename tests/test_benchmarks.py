@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -452,10 +453,7 @@ def test_places_of_percentiles() -> None:
     assert plots.place(99.9) == pytest.approx(3)
 
 
-@pytest.mark.skipif(not (ROOT / "docs/benchmarks/README.md").exists(), reason="no page yet")
 def test_the_page_that_is_there_links_to_what_is_there() -> None:
-    import re
-
     folder = ROOT / "docs/benchmarks"
     links = re.findall(r"\]\(([^)#\s]+)\)", (folder / "README.md").read_text(encoding="utf-8"))
     assert links
