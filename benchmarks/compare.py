@@ -9,6 +9,7 @@ are used. Parts, each in processes of its own:
     engines      masks and compiling next to other engines, in the settings of rounds.py
     vocabulary   from a tokenizer, and from a file
     batch        many matchers in a call, and threads
+    logits       minus infinity where the mask forbids
     generate     the processor of transformers, and a model with it and without
     memory       a long life, and peaks by engine
     growth       cost against size
@@ -32,6 +33,7 @@ from benchmarks import (
     bench_batch,
     bench_generate,
     bench_growth,
+    bench_logits,
     bench_memory,
     bench_vocabulary,
     corpus,
@@ -41,7 +43,7 @@ from benchmarks.engines import ENGINES, SPACING, installed
 from benchmarks.page import page, summary, update
 from benchmarks.surroundings import HERE, surroundings
 
-PARTS = ("engines", "vocabulary", "batch", "generate", "memory", "growth")
+PARTS = ("engines", "vocabulary", "batch", "logits", "generate", "memory", "growth")
 PAGES = HERE.parent / "docs" / "benchmarks"
 Watch = Callable[[str], None]
 
@@ -68,6 +70,8 @@ def child(options: argparse.Namespace, watch: Watch) -> Any:
         return bench_vocabulary.run(options.tokenizer, options.engines, watch)
     if kind == "batch":
         return bench_batch.run(corpus.load_tokenizer(options.tokenizer), options.engines, watch)
+    if kind == "logits":
+        return bench_logits.run(watch)
     if kind == "generate":
         return bench_generate.run(bench_generate.found_model(), watch)
     if kind == "life":

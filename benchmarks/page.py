@@ -136,6 +136,20 @@ def batch_part(record: Record) -> list[str]:
     ]
 
 
+def logits_part(record: Record) -> list[str]:
+    one = record["logits"]
+    names = one["engines"]
+    ratio = ["ratio"] if len(names) > 1 else []
+    rows = []
+    for r in one["rows"]:
+        cells = [number(r[name]) for name in names]
+        if ratio:
+            cells.append(number(r[names[0]] / max(r[names[1]], 1e-9)))
+        rows.append([f"{100 * r['share']:g} %", *cells])
+    heads = [f"allowed of {one['size']:,} float32", *(f"{name}, µs" for name in names), *ratio]
+    return table(heads, rows)
+
+
 def split_of(parts: Mapping[str, float]) -> str:
     return " + ".join(number(value) for value in parts.values())
 
@@ -214,6 +228,7 @@ def page(record: Record, plots: Mapping[str, str]) -> str:
         ("engines", "Next to other engines", lambda: engines_part(record, plots)),
         ("vocabulary", "Vocabularies", lambda: vocabulary_part(record)),
         ("batch", "Batches and threads", lambda: batch_part(record)),
+        ("logits", "Minus infinity into logits", lambda: logits_part(record)),
         ("generate", "In generate() of transformers", lambda: generate_part(record)),
         ("memory", "Memory", lambda: memory_part(record, plots)),
         ("growth", "Growth", lambda: growth_part(record, plots)),

@@ -329,6 +329,11 @@ def made_up() -> dict[str, Any]:
             "sharing": [{"threads": 1, "rate": 1234567.0}],
             "drafts": [{"draft": 64, "together": 0.4, "one_by_one": 0.9}],
         },
+        "logits": {
+            "engines": ENGINES,
+            "size": 128256,
+            "rows": [{"share": 0.001, "gramlock": 6.0, "other": 30.0}],
+        },
         "generate": {
             "engines": ENGINES,
             "rows": [{**generated, "gramlock": 1.0, "other": 4.0, "ratio": 0.25, "parts": parts}],
@@ -358,6 +363,7 @@ def test_the_page_has_it_all() -> None:
         "| 256 | 2 | warm | 0.70 | 4.50 |",
         "| 1 | 1,234,567 |",
         "| 64 | 0.40 | 0.90 |",
+        "| 0.1 % | 6.00 | 30.0 | 0.20 |",
         "| 49,152 | 8 | warm | 1.00 | 4.00 | 0.25 | 1.00 + 2.00 + 3.00 |",
         "share of a step is 0.40 % (6 µs: 1.00 + 2.00 + 3.00)",
         "1.25 µs in the first fifth, 1.50 µs in the last",
