@@ -1,8 +1,10 @@
 /* free_groups.c -- glk_expr_free_groups, see expr.h.
  *
  * A state that begins with a repeat x{lo,hi} can read up to hi characters, if each of them is a
- * sentence of x.  That is asked of x for whole groups of characters: of the single bytes of ASCII by
- * its class, and of TEXT by deriving x along that automaton. */
+ * sentence of x.  An intersection of such, like a string of limited length that also matches a pattern,
+ * can, if all of them accept after each character (so that there is a common end).  What a character is is
+ * asked of x for whole groups: of the single bytes of ASCII by its class, and of TEXT by deriving x
+ * along that automaton. */
 #include "expr.h"
 #include "groups.h"
 
@@ -99,29 +101,85 @@ static glk_status groups_of(glk_exprs *self, uint32_t item, uint8_t *out, glk_er
     return GLK_OK;
 }
 
-static uint32_t members_of(uint8_t groups) { return glk_popcount(groups); }
+typedef struct freedom {
+    uint8_t groups;
+    uint32_t reach;
+} freedom;
+
+/* The better of two branches: an or is as free as either. */
+static freedom freer(freedom a, freedom b) {
+    uint32_t more = glk_popcount(a.groups), less = glk_popcount(b.groups);
+    if (more != less) {
+        return more > less ? a : b;
+    }
+    return a.groups == b.groups && b.reach > a.reach ? b : a;
+}
+
+/* What both allow. */
+static freedom common(freedom a, freedom b) {
+    return (freedom){.groups = a.groups & b.groups, .reach = a.reach < b.reach ? a.reach : b.reach};
+}
+
+/* A sequence, or one repeat: what its first part takes.  `ends`: it must accept after each character. */
+static glk_status freedom_of_repeat(glk_exprs *self, const glk_expr *e, bool ends, freedom *out,
+                                    glk_error *err) {
+    *out = (freedom){0};
+    if ((e->flags & GLK_CHECKED) != 0) {
+        return GLK_OK;
+    }
+    if (e->kind == GLK_CAT) {
+        if (ends && !glk_expr_nullable(self, e->b)) {
+            return GLK_OK;
+        }
+        e = glk_expr_at(self, e->a);
+    }
+    if (e->kind == GLK_REP && (!ends || e->lo == 0)) {
+        GLK_TRY(groups_of(self, e->a, &out->groups, err));
+        out->reach = e->hi;
+    }
+    return GLK_OK;
+}
+
+static glk_status freedom_of_branches(glk_exprs *self, const glk_expr *e, bool ends, freedom *out,
+                                      glk_error *err) {
+    *out = (freedom){0};
+    if (e->kind != GLK_OR) {
+        return freedom_of_repeat(self, e, ends, out, err);
+    }
+    for (uint32_t i = 0; i < e->b; i++) { /* no branch is an or itself */
+        freedom branch;
+        const glk_expr *member = glk_expr_at(self, e->list[i]);
+        GLK_TRY(freedom_of_repeat(self, member, ends, &branch, err));
+        *out = freer(*out, branch);
+    }
+    return GLK_OK;
+}
+
+/* An and whose members all accept after each such character accepts there as well. */
+static glk_status freedom_of_and(glk_exprs *self, const glk_expr *e, freedom *out,
+                                 glk_error *err) {
+    *out = (freedom){.groups = GLK_GROUPS_ASCII | GLK_GROUP_TEXT, .reach = GLK_UNBOUNDED};
+    for (uint32_t i = 0; i < e->b && out->groups != 0; i++) {
+        freedom member;
+        const glk_expr *m = glk_expr_at(self, e->list[i]);
+        GLK_TRY(freedom_of_branches(self, m, true, &member, err));
+        *out = common(*out, member);
+    }
+    return GLK_OK;
+}
 
 glk_status glk_expr_free_groups(glk_exprs *self, uint32_t item, uint8_t *groups, uint32_t *reach,
                                 glk_error *err) {
-    const glk_expr *e = glk_expr_at(self, item);
-    *groups = 0;
-    *reach = 0;
-    for (uint32_t i = 0; e->kind == GLK_OR && i < e->b; i++) { /* no branch is an or itself */
-        uint8_t branch;
-        uint32_t far;
-        GLK_TRY(glk_expr_free_groups(self, e->list[i], &branch, &far, err));
-        bool more = members_of(branch) > members_of(*groups);
-        if (more || (branch == *groups && far > *reach)) {
-            *groups = branch;
-            *reach = far;
-        }
+    const glk_expr *e = glk_expr_at(self, item), *head = e;
+    freedom found;
+    bool alive = true;
+    if (e->kind == GLK_CAT) {
+        head = glk_expr_at(self, e->a);
+        alive = glk_expr_at(self, e->b)->life == GLK_LIFE_ALIVE;
     }
-    if (e->kind == GLK_CAT && (e->flags & GLK_CHECKED) == 0) {
-        e = glk_expr_at(self, e->a);
-    }
-    if (e->kind == GLK_REP && (e->flags & GLK_CHECKED) == 0) {
-        GLK_TRY(groups_of(self, e->a, groups, err));
-        *reach = e->hi;
-    }
+    GLK_TRY(head->kind == GLK_AND && alive ? freedom_of_and(self, head, &found, err)
+                                           : freedom_of_branches(self, e, false, &found, err));
+    *groups = found.groups;
+    *reach = found.reach;
     return GLK_OK;
 }

@@ -251,6 +251,12 @@ static glk_status follow_thread(walk *job, const task *now, const glk_thread *th
         level[1].state = target;
         level[1].wide = glk_trie_wide_at(trie, i);
         GLK_TRY(glk_parser_row(job->epoch, target, job->steps, &level[1].row, job->err));
+        if (glk_row_takes_below(level[1].row, node)) {
+            GLK_TRY(glk_trie_append(trie, nodes[i + 1].first, nodes[node->skip].first, out,
+                                    job->err));
+            i = glk_trie_beside(trie, i, level->wide, live);
+            continue;
+        }
         i = glk_trie_below(i, level[1].wide, &level[1].row->live);
     }
     return end_walk(job, visited);

@@ -19,6 +19,12 @@ typedef struct level { /* of a walk: the state at a depth, and the children ther
     const glk_trie_wide *wide;
 } level;
 
+typedef struct pair_level { /* the same of a state and its base */
+    uint32_t one, two;
+    glk_bytes bytes; /* after all others they are alike */
+    const glk_trie_wide *wide;
+} pair_level;
+
 typedef struct work {
     glk_terminals *terminals;
     const glk_trie *trie;
@@ -27,7 +33,7 @@ typedef struct work {
     glk_vec levels;       /* level, by depth */
     uint32_t inside;      /* tokens found inside; listed in `kept` up to `listed_most` of them */
     uint32_t listed_most;
-    glk_vec ones, twos;   /* u32: states by depth, of the state and of its base */
+    glk_vec pairs;        /* pair_level, by depth */
     glk_vec moved, kept;  /* u32: ids */
     glk_vec roots;        /* glk_exit_root */
     glk_vec items;        /* exit_item */
@@ -36,17 +42,18 @@ typedef struct work {
 static void open_work(work *self, glk_terminals *terminals, uint64_t *steps, glk_error *err) {
     *self = (work){
         .terminals = terminals, .trie = &terminals->vocab->trie, .steps = steps, .err = err};
-    glk_vec *ids[] = {&self->ones, &self->twos, &self->moved, &self->kept};
+    glk_vec *ids[] = {&self->moved, &self->kept};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         glk_vec_init(ids[i], NULL, sizeof(uint32_t));
     }
     glk_vec_init(&self->levels, NULL, sizeof(level));
+    glk_vec_init(&self->pairs, NULL, sizeof(pair_level));
     glk_vec_init(&self->roots, NULL, sizeof(glk_exit_root));
     glk_vec_init(&self->items, NULL, sizeof(exit_item));
 }
 
 static void close_work(work *self) {
-    glk_vec *all[] = {&self->levels, &self->ones,  &self->twos, &self->moved,
+    glk_vec *all[] = {&self->levels, &self->pairs, &self->moved,
                       &self->kept,   &self->roots, &self->items};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         glk_vec_free(all[i]);
@@ -259,6 +266,11 @@ static glk_status walk_all(work *self, uint32_t state) {
         own->state = target;
         own->wide = glk_trie_wide_at(trie, i);
         GLK_TRY(row_of(self, target, &own->row));
+        if (glk_row_takes_below(own->row, node)) {
+            GLK_TRY(add_interior(self, trie->nodes[i + 1].first, trie->nodes[node->skip].first));
+            i = glk_trie_beside(trie, i, above->wide, live);
+            continue;
+        }
         GLK_TRY(note_root(self, i, target));
         i = glk_trie_below(i, own->wide, &own->row->live);
     }
@@ -364,18 +376,20 @@ static glk_status agree_below(work *self, const glk_trie_node *node, uint32_t on
     return GLK_OK;
 }
 
-/* Whether the edge of a node and all that is below it are characters that both may read freely. */
-static glk_status both_take(work *self, const glk_trie_node *node, uint32_t one, uint32_t two,
-                            bool *out) {
+typedef bool taking(const glk_row *row, const glk_trie_node *node);
+
+/* Whether what is at or below a node are characters that both may read freely. */
+static glk_status both_take(work *self, taking *takes, const glk_trie_node *node, uint32_t one,
+                            uint32_t two, bool *out) {
     const glk_row *row;
     *out = one != GLK_NONE && two != GLK_NONE && (node->groups & GLK_GROUP_OTHER) == 0;
     if (*out) {
         GLK_TRY(row_of(self, one, &row));
-        *out = glk_row_takes(row, node);
+        *out = takes(row, node);
     }
     if (*out) {
         GLK_TRY(row_of(self, two, &row));
-        *out = glk_row_takes(row, node);
+        *out = takes(row, node);
     }
     return GLK_OK;
 }
@@ -409,49 +423,88 @@ static glk_status differ_at(work *self, uint32_t at, uint32_t one, uint32_t two,
     return GLK_OK;
 }
 
-/* Walks the nodes [begin, end), whose parent's states are known. */
-static glk_status walk_difference(work *self, const glk_state *state, uint32_t begin, uint32_t end,
-                                  bool *many) {
-    const glk_trie *trie = self->trie;
-    for (uint32_t i = begin; i < end && !*many;) {
-        const glk_trie_node *node = &trie->nodes[i];
-        uint32_t *ones = GLK_VEC_U32(&self->ones), *twos = GLK_VEC_U32(&self->twos);
-        uint32_t one, two;
-        bool deeper, alike;
-        if (within_bound(state, node)) {
-            i = node->skip;
-            continue;
+enum { BASES_AT_MOST = 8 }; /* on the way from a state to its base's base ... */
+
+/* The bytes after which two states may not be alike: all, but where one is a few-bytes base of the other,
+ * or a base of its base. */
+static glk_status differing(work *self, uint32_t one, uint32_t two, glk_bytes *out) {
+    glk_bytes few = {{0}};
+    const glk_row *row;
+    *out = glk_bytes_all();
+    for (int i = 0; i < BASES_AT_MOST && one != GLK_NONE && two != GLK_NONE; i++) {
+        GLK_TRY(row_of(self, one, &row)); /* finds the base as well */
+        const glk_state *state = glk_state_at(self->terminals, one);
+        if (state->base == GLK_NONE || state->differs == NULL) {
+            return GLK_OK;
         }
-        GLK_TRY(both_take(self, node, ones[node->depth - 1], twos[node->depth - 1], &alike));
-        if (alike) {
-            i = node->skip;
-            continue;
+        few = glk_bytes_or(few, *state->differs);
+        one = state->base;
+        if (one == two) {
+            *out = few;
+            return GLK_OK;
         }
-        GLK_TRY(count_steps(self, 1));
-        GLK_TRY(step(self, ones[node->depth - 1], node->byte, &one));
-        GLK_TRY(step(self, twos[node->depth - 1], node->byte, &two));
-        GLK_TRY(agree_below(self, node, one, two, &alike));
-        if (alike) {
-            i = node->skip;
-            continue;
-        }
-        GLK_TRY(differ_at(self, i, one, two, &deeper, many));
-        ones[node->depth] = one;
-        twos[node->depth] = two;
-        i = deeper ? i + 1 : node->skip;
     }
     return GLK_OK;
 }
 
-static glk_status walk_from_root(work *self, const glk_state *state, bool *many) {
-    if (state->differs == NULL) {
-        return walk_difference(self, state, 1, self->trie->count, many);
+static glk_status live_bytes(work *self, uint32_t state, glk_bytes *out) {
+    const glk_row *row;
+    *out = (glk_bytes){{0}};
+    if (state != GLK_NONE) {
+        GLK_TRY(row_of(self, state, &row));
+        *out = row->live;
     }
-    for (uint32_t b = 0; b < 256 && !*many; b++) {
-        uint32_t node = self->terminals->vocab->root_child[b];
-        if (node != GLK_NONE && glk_bytes_has(state->differs, (uint8_t)b)) {
-            GLK_TRY(walk_difference(self, state, node, self->trie->nodes[node].skip, many));
+    return GLK_OK;
+}
+
+/* Opens the level below a node for two states: of interest are bytes that one of them can go on with. */
+static glk_status open_pair(work *self, uint32_t node, uint32_t one, uint32_t two, pair_level *out) {
+    glk_bytes here, there;
+    *out = (pair_level){.one = one, .two = two, .wide = glk_trie_wide_at(self->trie, node)};
+    GLK_TRY(differing(self, one, two, &out->bytes));
+    GLK_TRY(live_bytes(self, one, &here));
+    GLK_TRY(live_bytes(self, two, &there));
+    out->bytes = glk_bytes_and(out->bytes, glk_bytes_or(here, there));
+    return GLK_OK;
+}
+
+/* Whether the states agree on a node and all that is below it, though not by being one. */
+static glk_status agree_at(work *self, const glk_state *state, const glk_trie_node *node,
+                           const pair_level *above, bool *out) {
+    *out = !glk_bytes_has(&above->bytes, node->byte) || within_bound(state, node);
+    return *out ? GLK_OK : both_take(self, glk_row_takes, node, above->one, above->two, out);
+}
+
+/* Walks the whole trie from a state and its base. */
+static glk_status walk_difference(work *self, uint32_t id, const glk_state *state, bool *many) {
+    const glk_trie *trie = self->trie;
+    pair_level *levels = self->pairs.data;
+    GLK_TRY(open_pair(self, 0, id, state->base, &levels[0]));
+    uint32_t i = glk_trie_below(0, levels[0].wide, &levels[0].bytes);
+    while (i < trie->count && !*many) {
+        const glk_trie_node *node = &trie->nodes[i];
+        pair_level *above = &levels[node->depth - 1];
+        uint32_t one, two;
+        bool deeper = false, alike;
+        GLK_TRY(agree_at(self, state, node, above, &alike));
+        if (!alike) {
+            GLK_TRY(count_steps(self, 1));
+            GLK_TRY(step(self, above->one, node->byte, &one));
+            GLK_TRY(step(self, above->two, node->byte, &two));
+            GLK_TRY(both_take(self, glk_row_takes_below, node, one, two, &alike));
         }
+        if (!alike) {
+            GLK_TRY(agree_below(self, node, one, two, &alike));
+        }
+        if (!alike) {
+            GLK_TRY(differ_at(self, i, one, two, &deeper, many));
+        }
+        if (!deeper) {
+            i = glk_trie_beside(trie, i, above->wide, &above->bytes);
+            continue;
+        }
+        GLK_TRY(open_pair(self, i, one, two, above + 1));
+        i = glk_trie_below(i, above[1].wide, &above[1].bytes);
     }
     return GLK_OK;
 }
@@ -480,11 +533,8 @@ static glk_status build_difference(work *self, uint32_t id, glk_span *span, bool
     const glk_state *state = glk_state_at(self->terminals, id);
     uint32_t longest = self->terminals->vocab->longest;
     bool many = false;
-    GLK_TRY(glk_vec_reserve(&self->ones, longest + 1, self->err));
-    GLK_TRY(glk_vec_reserve(&self->twos, longest + 1, self->err));
-    GLK_VEC_U32(&self->ones)[0] = id;
-    GLK_VEC_U32(&self->twos)[0] = state->base;
-    GLK_TRY(walk_from_root(self, state, &many));
+    GLK_TRY(glk_vec_reserve(&self->pairs, longest + 1, self->err));
+    GLK_TRY(walk_difference(self, id, state, &many));
     *done = !many;
     if (many) {
         return GLK_OK;

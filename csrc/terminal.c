@@ -333,7 +333,8 @@ static glk_status find_few_bytes_base(glk_terminals *self, glk_state *state, uin
 enum {
     REACH_FAR = 16,    /* repeats that are lifted alone, so that nearer ones stay exact in the base */
     REACH_NEAR = 8,    /* ... those that are lifted where there is no farther one */
-    REACH_SIMPLE = 12  /* ... and where there is no and / not: whole walks are cheaper there */
+    REACH_SIMPLE = 12, /* ... and where there is no and / not: whole walks are cheaper there */
+    SURVEY_MOST = 128  /* a count that stays (in a complement) beyond this: too many states to survey */
 };
 
 /* A far base, if the state can surely finish whenever the base can, one byte on. */
@@ -344,7 +345,7 @@ static glk_status find_far_base(glk_terminals *self, glk_state *state, uint64_t 
     uint32_t reach = e->most >= REACH_FAR ? REACH_FAR : checked ? REACH_NEAR : REACH_SIMPLE;
     uint32_t longest = self->vocab->longest, bound, base, worst = 0;
     GLK_TRY(glk_expr_unbounded(&self->exprs, state->expr, reach, longest + 1, &base, &bound, err));
-    if (base == state->expr) {
+    if (base == state->expr || (checked && glk_expr_at(&self->exprs, base)->most > SURVEY_MOST)) {
         return GLK_OK;
     }
     GLK_TRY(base_state(self, state, base, steps, &base, err));

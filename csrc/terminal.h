@@ -116,6 +116,12 @@ static inline bool glk_row_takes(const glk_row *row, const glk_trie_node *node) 
     return (node->groups & ~row->groups) == 0 && node->height < row->reach;
 }
 
+/* The same of what is below the node alone, from the state after its edge on.  Where the edge is a part of
+ * a character this cannot be told from the groups. */
+static inline bool glk_row_takes_below(const glk_row *row, const glk_trie_node *node) {
+    return node->byte < 0x80 && (node->groups & ~row->groups) == 0 && node->height <= row->reach;
+}
+
 /* ---- without the lock ---- */
 static inline const glk_row *glk_state_row(const glk_terminals *self, uint32_t state) {
     return atomic_load_explicit(&glk_state_at(self, state)->row, memory_order_acquire);
