@@ -88,17 +88,21 @@ def child(options: argparse.Namespace, watch: Watch) -> Any:
 
 
 def spawn(arguments: list[str], work: str, watch: Watch) -> Any:
-    """Does a piece of work in a new process; its lines go to *watch*."""
-    with tempfile.TemporaryDirectory() as place:
+    """Does a piece of work in a new process; its lines go to *watch*.
+
+    What engines have to say on the way is shown only if the work fails.
+    """
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryFile("w+") as said:
         out = Path(place) / "out.json"
         command = [sys.executable, "-m", "benchmarks.compare", *arguments]
         command += ["--child", work, "--out", str(out)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 watch(line.strip())
         if process.returncode:
-            raise SystemExit(f"{work} failed")
+            said.seek(0)
+            raise SystemExit(f"{said.read()[-4000:]}\n{work} failed")
         return json.loads(out.read_text(encoding="utf-8"))
 
 

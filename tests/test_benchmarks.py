@@ -466,6 +466,18 @@ def test_the_page_that_is_there_links_to_what_is_there() -> None:
     assert all((folder / link).exists() for link in links)
 
 
+def test_work_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    lines: list[str] = []
+    arguments = ["--tokenizer", str(tmp_path), "--engines", "gramlock"]
+    short = ["--grammars", "10", "--tokens", "50"]
+    life = compare.spawn([*arguments, *short], "life", lines.append)
+    assert life["grammars"] == 10
+    assert lines[-1].startswith("10 grammars: ")
+    with pytest.raises(SystemExit, match=r"(?s)no such work: nothing.*nothing failed"):
+        compare.spawn(arguments, "nothing", lines.append)
+
+
 def test_the_command_line_knows_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
     for wrong in (["--parts", "engines,nothing"], ["--engines", "nobody"]):
         with pytest.raises(SystemExit):
