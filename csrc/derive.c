@@ -282,6 +282,26 @@ typedef struct visit { /* one expression on the search path */
     uint8_t sample[256];   /* a byte of each class that may begin a sentence */
 } visit;
 
+/* Those bytes first behind which the end may be nearest: the search heads for a short sentence, and does
+ * not use up a count of 255 before it looks at what comes behind. */
+static glk_status sort_samples(glk_exprs *self, uint64_t *steps, visit *of, glk_error *err) {
+    uint32_t keys[256];
+    for (uint32_t i = 0; i < of->count; i++) {
+        uint8_t byte = of->sample[i];
+        uint32_t next, at = i;
+        GLK_TRY(glk_expr_derive_within(self, of->expr, byte, steps, &next, err));
+        const glk_expr *e = glk_expr_at(self, next);
+        uint32_t key = e->life == GLK_LIFE_ALIVE ? 0 : e->shortest;
+        for (; at > 0 && keys[at - 1] > key; at--) {
+            keys[at] = keys[at - 1];
+            of->sample[at] = of->sample[at - 1];
+        }
+        keys[at] = key;
+        of->sample[at] = byte;
+    }
+    return GLK_OK;
+}
+
 static glk_status open_visit(glk_exprs *self, uint32_t item, uint64_t *steps, visit *out,
                              glk_error *err) {
     uint8_t class_of[256];
@@ -297,14 +317,14 @@ static glk_status open_visit(glk_exprs *self, uint32_t item, uint64_t *steps, vi
             out->sample[out->count++] = (uint8_t)b;
         }
     }
-    return GLK_OK;
+    return sort_samples(self, steps, out, err);
 }
 
 static void mark(glk_exprs *self, uint32_t item, glk_life life) {
     ((glk_expr *)glk_table_at(&self->exprs, item))->life = (uint8_t)life;
 }
 
-/* Depth-first search for a nullable expression.  `seen` lists what was opened; if the search ends
+/* Depth-first search for a nullable expression, the most promising byte first.  `seen` lists what was opened; if the search ends
  * without success all of that is dead, else everything on the path is alive.  What was opened, left
  * and is on neither side stays unknown. */
 static glk_status search_life(glk_exprs *self, uint32_t item, uint64_t *steps, glk_vec *path,
