@@ -1,8 +1,12 @@
 /* batch.c -- see batch.h.  A batch is a counter of rows that are taken; whoever is free takes the
- * next.  Workers join a batch at most once and leave when the counter has run out. */
+ * next few: many while many are left, so that threads neither meet at the counter nor write into
+ * neighbouring cells, and single ones at the end, so that all end together.  The caller begins
+ * alone, since waking a thread costs more than most batches do.  Workers join a batch at most once
+ * and leave when the counter has run out. */
 #include "batch.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include "matcher.h"
 
@@ -11,6 +15,7 @@ typedef struct batch {
     void *context;
     size_t count;
     _Atomic size_t next;
+    size_t shares;    /* how many pieces the rest is divided into when one is taken */
     uint32_t places;  /* workers that may still join; guarded by the pool's lock */
     uint32_t working; /* workers that have joined and not left; likewise */
 } batch;
@@ -25,14 +30,37 @@ static struct {
           .wake = PTHREAD_COND_INITIALIZER,
           .left = PTHREAD_COND_INITIALIZER};
 
+/* How long the caller works alone, in nanoseconds: what it takes to wake a thread. */
+static const int64_t alone = 20000;
+
+static int64_t now(void) {
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static void work_on(batch *job) {
-    for (;;) {
-        size_t index = atomic_fetch_add(&job->next, 1);
-        if (index >= job->count) {
-            return;
+    size_t next = atomic_load(&job->next);
+    while (next < job->count) {
+        size_t taken = (job->count - next) / job->shares;
+        taken = taken > 0 ? taken : 1;
+        if (!atomic_compare_exchange_weak(&job->next, &next, next + taken)) {
+            continue;
         }
-        job->run(job->context, index);
+        for (size_t i = 0; i < taken; i++) {
+            job->run(job->context, next + i);
+        }
+        next = atomic_load(&job->next);
     }
+}
+
+/* Row by row until the batch is done or has shown that it is worth more threads. */
+static void work_alone(batch *job) {
+    size_t next = 0;
+    for (int64_t until = now() + alone; next < job->count && now() < until; next++) {
+        job->run(job->context, next);
+    }
+    atomic_init(&job->next, next);
 }
 
 static void *worker(void *unused) {
@@ -79,37 +107,52 @@ static void hire(uint32_t wanted) {
     }
 }
 
+/* Lets workers take part; false if another batch has them. */
+static bool share(batch *job, uint32_t workers) {
+    (void)pthread_mutex_lock(&pool.lock);
+    bool shared = pool.current == NULL;
+    if (shared) {
+        hire(workers);
+        job->places = workers;
+        pool.current = job;
+        for (uint32_t i = 0; i < workers; i++) {
+            (void)pthread_cond_signal(&pool.wake);
+        }
+    }
+    (void)pthread_mutex_unlock(&pool.lock);
+    return shared;
+}
+
+/* Waits for the workers that have joined; no other joins any more. */
+static void part(batch *job) {
+    (void)pthread_mutex_lock(&pool.lock);
+    job->places = 0;
+    while (job->working > 0) {
+        (void)pthread_cond_wait(&pool.left, &pool.lock);
+    }
+    pool.current = NULL;
+    (void)pthread_mutex_unlock(&pool.lock);
+}
+
 void glk_batch_run(void (*run)(void *context, size_t index), void *context, size_t count,
                    uint32_t threads) {
-    batch job = {.run = run, .context = context, .count = count};
-    atomic_init(&job.next, 0);
     if (threads > GLK_MOST_THREADS) {
         threads = GLK_MOST_THREADS;
     }
-    if (threads > count) {
-        threads = (uint32_t)count;
-    }
-    bool shared = false;
-    if (threads > 1) {
-        (void)pthread_mutex_lock(&pool.lock);
-        shared = pool.current == NULL;
-        if (shared) {
-            hire(threads - 1);
-            job.places = threads - 1;
-            pool.current = &job;
-            (void)pthread_cond_broadcast(&pool.wake);
+    if (threads < 2) {
+        for (size_t i = 0; i < count; i++) {
+            run(context, i);
         }
-        (void)pthread_mutex_unlock(&pool.lock);
+        return;
     }
+    batch job = {.run = run, .context = context, .count = count, .shares = 4 * (size_t)threads};
+    work_alone(&job);
+    size_t rest = count - atomic_load(&job.next);
+    uint32_t workers = rest < threads ? (uint32_t)rest : threads;
+    bool shared = workers > 1 && share(&job, workers - 1);
     work_on(&job);
     if (shared) {
-        (void)pthread_mutex_lock(&pool.lock);
-        job.places = 0;
-        while (job.working > 0) {
-            (void)pthread_cond_wait(&pool.left, &pool.lock);
-        }
-        pool.current = NULL;
-        (void)pthread_mutex_unlock(&pool.lock);
+        part(&job);
     }
 }
 

@@ -1,8 +1,9 @@
 /* batch.h -- many rows in one call, on a pool of threads.  Tested by tests/test_threads.py.
  *
- * The pool is one per process, made on the first call that asks for more than one thread and kept;
- * idle workers sleep.  One batch runs on it at a time: a second caller works alone rather than
- * wait.  A forked child starts with an empty pool. */
+ * The pool is one per process, made on the first call that is worth more than one thread and kept;
+ * idle workers sleep, and end with the process, which does not wait for them.  One batch runs on it
+ * at a time: a second caller works alone rather than wait.  A forked child starts with an empty
+ * pool. */
 #ifndef GLK_BATCH_H
 #define GLK_BATCH_H
 

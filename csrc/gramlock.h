@@ -312,6 +312,11 @@ typedef enum glk_dtype { GLK_FLOAT32 = 0, GLK_FLOAT16 = 1, GLK_BFLOAT16 = 2, GLK
  * Strides in items. */
 void glk_logits_apply(void *logits, glk_dtype dtype, size_t rows, size_t columns, size_t stride,
                       const uint32_t *masks, size_t words, size_t mask_stride);
+/* The same into a copy, which must not overlap: one pass over memory, and what is forbidden is not read.
+ * left[row] = whether an entry of the copy is not minus infinity.  Big ones are shared by `threads`. */
+void glk_logits_copy(const void *from, size_t from_stride, void *to, size_t to_stride,
+                     glk_dtype dtype, size_t rows, size_t columns, const uint32_t *masks,
+                     size_t words, size_t mask_stride, bool *left, uint32_t threads);
 /* Which kernel runs: "avx512", "avx2", "portable". `force` (NULL: automatic) chooses one for tests; false if
  * this machine cannot run it. */
 const char *glk_logits_kernel(void);

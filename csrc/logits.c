@@ -7,10 +7,13 @@
  * thread may read the allowed ones meanwhile.
  *
  * The kernel is chosen at the first call by what the machine offers.  A row of 128,256 float32
- * costs 1 to 12 microseconds with either vector unit, and 3 to 90 without. */
+ * costs 1 to 12 microseconds with either vector unit, and 3 to 90 without.
+ *
+ * A copy with forbidden entries goes block by block, each small enough to be forbidden while it is
+ * still in the first cache; a block without a permitted entry is not even read. */
 #include <math.h>
 
-#include "common.h"
+#include "batch.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define GLK_X86_KERNELS 1
@@ -206,13 +209,102 @@ static void forbid_row(const kernel *with, void *row, glk_dtype dtype, size_t co
     }
 }
 
+static const size_t item_bytes[] = {
+    [GLK_FLOAT32] = 4, [GLK_FLOAT16] = 2, [GLK_BFLOAT16] = 2, [GLK_FLOAT64] = 8};
+
 void glk_logits_apply(void *logits, glk_dtype dtype, size_t rows, size_t columns, size_t stride,
                       const uint32_t *masks, size_t words, size_t mask_stride) {
-    static const size_t item_bytes[] = {
-        [GLK_FLOAT32] = 4, [GLK_FLOAT16] = 2, [GLK_BFLOAT16] = 2, [GLK_FLOAT64] = 8};
     const kernel *with = current_kernel();
     for (size_t r = 0; r < rows; r++) {
         forbid_row(with, (char *)logits + r * stride * item_bytes[dtype], dtype, columns,
                    masks + r * mask_stride, words);
     }
+}
+
+/* ---- copies ---- */
+
+enum { BLOCK_WORDS = 64 }; /* of the mask: 8 KiB of float32 */
+
+/* Copies below this many bytes are not worth a second thread: memory is quick, and the threads of
+ * whoever computed the scores still spin and keep ours waiting. */
+static const size_t shared_bytes = (size_t)16 << 20;
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static bool any_set(const uint32_t *mask, size_t words) {
+    uint32_t all = 0;
+    for (size_t w = 0; w < words; w++) {
+        all |= mask[w];
+    }
+    return all != 0;
+}
+
+/* Whether the entry is anything but minus infinity; not a number counts, too. */
+static bool is_open(const void *row, glk_dtype dtype, size_t i) {
+    switch (dtype) {
+    case GLK_FLOAT32: return ((const float *)row)[i] != -INFINITY;
+    case GLK_FLOAT64: return ((const double *)row)[i] != -(double)INFINITY;
+    case GLK_FLOAT16: return ((const uint16_t *)row)[i] != FLOAT16_MINUS_INFINITY;
+    default: return ((const uint16_t *)row)[i] != BFLOAT16_MINUS_INFINITY;
+    }
+}
+
+/* Whether some permitted entry can still be chosen; mostly the first one answers it. */
+static bool something_left(const void *row, glk_dtype dtype, size_t columns, const uint32_t *mask,
+                           size_t words) {
+    for (size_t w = 0; w < words && 32 * w < columns; w++) {
+        for (uint32_t bits = mask[w]; bits != 0; bits &= bits - 1) {
+            size_t i = 32 * w + (size_t)__builtin_ctz(bits);
+            if (i < columns && is_open(row, dtype, i)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+typedef struct copying {
+    const kernel *with;
+    const char *from;
+    char *to;
+    glk_dtype dtype;
+    size_t columns, from_stride, to_stride, words, mask_stride;
+    const uint32_t *masks;
+    bool *left;
+} copying;
+
+static void copy_row(void *context, size_t row) {
+    const copying *self = context;
+    size_t item = item_bytes[self->dtype];
+    const char *from = self->from + row * self->from_stride * item;
+    char *to = self->to + row * self->to_stride * item;
+    const uint32_t *mask = self->masks + row * self->mask_stride;
+    for (size_t w = 0; 32 * w < self->columns; w += BLOCK_WORDS) {
+        size_t columns = least(self->columns - 32 * w, (size_t)32 * BLOCK_WORDS);
+        size_t first = least(w, self->words); /* a row may be wider than its mask */
+        size_t words = least(self->words - first, BLOCK_WORDS), at = 32 * w * item;
+        if (any_set(mask + first, words)) {
+            memcpy(to + at, from + at, columns * item);
+        }
+        forbid_row(self->with, to + at, self->dtype, columns, mask + first, words);
+    }
+    self->left[row] = something_left(to, self->dtype, self->columns, mask, self->words);
+}
+
+void glk_logits_copy(const void *from, size_t from_stride, void *to, size_t to_stride,
+                     glk_dtype dtype, size_t rows, size_t columns, const uint32_t *masks,
+                     size_t words, size_t mask_stride, bool *left, uint32_t threads) {
+    copying job = {.with = current_kernel(),
+                   .from = from,
+                   .to = to,
+                   .dtype = dtype,
+                   .columns = columns,
+                   .from_stride = from_stride,
+                   .to_stride = to_stride,
+                   .words = words,
+                   .mask_stride = mask_stride,
+                   .masks = masks,
+                   .left = left};
+    bool worth_it = rows * columns * item_bytes[dtype] >= shared_bytes;
+    glk_batch_run(copy_row, &job, rows, worth_it ? threads : 1);
 }

@@ -19,11 +19,13 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import model as tiny  # noqa: E402
+from gramlock.integrations import transformers as transformers_integration  # noqa: E402
 from gramlock.integrations.transformers import forbid_on_device  # noqa: E402
 
 WORDS = ["yes", "no", "none", '{"a": 12}', '{"a": null}', '{"a": true, "b": "é"}', "1222", "12"]
 GREEK = ["αβ", "αγ", "α", "δ"]
 LENGTH = 40
+WIDTH = tiny.vocabulary().size
 
 
 def processor(choices: Any = None, **options: Any) -> gramlock.LogitsProcessor:
@@ -324,18 +326,62 @@ def test_a_passed_budget_is_an_error_of_its_row(monkeypatch: pytest.MonkeyPatch)
     guard = processor()
     for text in ("", "1", "12"):
         call(guard, rows(text, text))
-    fill = gramlock.Matcher.fill_next_token_bitmask
 
-    def passed(self: gramlock.Matcher, bitmask: Any, index: int = 0) -> bool:
-        if index == 1:
-            raise gramlock.LimitError("steps", 20, 10)
-        return fill(self, bitmask, index)
+    def passed(matchers: list[gramlock.Matcher], bitmask: Any) -> None:
+        error = gramlock.LimitError("steps", 20, 10)
+        error.row = 1
+        raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(gramlock.Matcher, "fill_next_token_bitmask", passed)
+        patch.setattr(transformers_integration, "fill_next_token_bitmasks", passed)
         with pytest.raises(gramlock.MatcherError, match="row 1, step 3: the budget steps allows"):
             call(guard, rows("122", "122"))
     assert call(guard, rows("122", "122")) == [fresh(tiny.encode("122")[1:], WORDS)] * 2
+
+
+# ---- memory of results
+
+
+def test_results_are_never_overwritten_while_someone_holds_them() -> None:
+    """Not even by way of a view, an array or a row of them."""
+    guard = processor()
+    kept: list[Any] = []
+    copies: list[Any] = []
+    for length in range(1, 40):
+        scores = torch.randn(2, WIDTH)
+        result = guard(rows("", ""), scores)
+        holders = [result, result[1], result.numpy()[0], result.view(-1)[3:], None]
+        holder = holders[length % len(holders)]
+        kept.append(holder)
+        copies.append(None if holder is None else torch.as_tensor(holder).clone())
+        if length % 3 == 0:
+            del kept[length % len(kept)], copies[length % len(copies)]
+    for holder, copy in zip(kept, copies, strict=True):
+        assert holder is None or torch.equal(torch.as_tensor(holder), copy)
+
+
+def test_memory_of_results_is_used_again() -> None:
+    """``generate()`` holds one result while it asks for the next: two pieces of memory serve."""
+    guard, result, places = processor(), None, set()
+    for _ in range(20):
+        result = guard(rows("", ""), torch.zeros(2, WIDTH))
+        places.add(result.data_ptr())
+    assert len(places) == 2
+    assert all(place % 64 == 0 for place in places)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_results_of_every_type_and_layout(dtype: Any) -> None:
+    wide = torch.randn(2, 2 * WIDTH).to(dtype)
+    for scores in (wide[:, :WIDTH], wide[:, ::2], wide[:1, :WIDTH].expand(2, WIDTH)):
+        before = scores.clone()
+        result = processor()(rows("", ""), scores)
+        allowed = result != -math.inf
+        assert result.dtype == dtype
+        assert result.shape == scores.shape
+        assert 0 < allowed.sum() < allowed.numel()
+        assert torch.equal(result[allowed], scores[allowed])
+        assert torch.equal(scores, before)
 
 
 def test_a_processor_that_leaves_nothing_is_an_error() -> None:

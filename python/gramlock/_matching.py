@@ -16,12 +16,15 @@ from .errors import LimitError, MatcherError
 __all__ = [
     "MatcherHandle",
     "apply_bitmask",
+    "copy_allowed",
     "fill_rows",
     "force_logits_kernel",
     "logits_kernel",
 ]
 
 _OK: int = lib.GLK_OK
+_fill = lib.glk_matcher_fill  # the two calls of every token, without a look-up
+_accept_token = lib.glk_matcher_accept_token
 _NO_PARENT = 0xFFFFFFFF
 
 
@@ -74,10 +77,11 @@ class MatcherHandle:
             LimitError: A budget was passed. Nothing changes then either.
             OverflowError: The id is negative.
         """
-        status = lib.glk_matcher_accept_token(self.handle, token, self._flag, self._error)
+        status = _accept_token(self.handle, token, self._flag, self._error)
         if status != _OK:
             raise_status(status, self._error)
-        return bool(self._flag[0])
+        taken: bool = self._flag[0]
+        return taken
 
     def accept_bytes(self, data: bytes) -> bool:
         """The same for text, as one step."""
@@ -132,13 +136,36 @@ class MatcherHandle:
             raise_status(status, self._error)
         return bytes(ffi.buffer(buffer, self._count[0]))
 
-    def fill(self, mask: Any, row: int) -> None:
-        """Writes the mask; remembers where *mask* lies for the next call."""
-        if mask is not self._mask or row != self._row:
-            self._attach(mask, row)
-        status = lib.glk_matcher_fill(self.handle, self._target, self._words, self._error)
+    def fill(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the tokens allowed next into one row of *bitmask*.
+
+        Bit *t* is set exactly when token *t* may come now and the text can still be completed
+        afterwards. End ids are set exactly where the text is a sentence.
+
+        Args:
+            bitmask: From :func:`gramlock.allocate_token_bitmask`, or an int32 CPU torch tensor of
+                that shape. Its row is overwritten. The matcher keeps a reference to the last one,
+                and remembers where its row lies.
+            index: Which row to write.
+
+        Returns:
+            True: the mask forbids something and must be applied. (Control tokens are never
+            text, so this holds for every real vocabulary.)
+
+        Raises:
+            MatcherError: An end id was accepted before.
+            LimitError: A budget was passed.
+            IndexError: *index* is not a row of *bitmask*.
+
+        Cost: one copy where the state was met before, else a walk of the tokens that leave the
+        current terminal. Releases the GIL.
+        """
+        if bitmask is not self._mask or index != self._row:
+            self._attach(bitmask, index)
+        status = _fill(self.handle, self._target, self._words, self._error)
         if status != _OK:
             raise_status(status, self._error)
+        return True
 
     def fill_by_walk(self, mask: Any, row: int) -> None:
         """The same by the general walk; what tests compare with."""
@@ -278,15 +305,69 @@ def apply_bitmask(logits: int, dtype: str, rows: int, columns: int, stride: int,
         TypeError: A dtype without kernel.
         ValueError: The mask has fewer rows.
     """
-    kind = _DTYPES.get(dtype)
-    if kind is None:
-        raise TypeError(f"logits of {dtype}; known: {', '.join(_DTYPES)}")
+    kind = _kind(dtype)
     address, mask_rows, words, mask_stride = mask_memory(mask)
     if mask_rows < rows:
         raise ValueError(f"{rows} rows of logits, but a bitmask with {mask_rows}")
     lib.glk_logits_apply(
         ffi.cast("void *", logits), kind, rows, columns, stride, address, words, mask_stride
     )
+
+
+def copy_allowed(
+    source: tuple[int, int],
+    target: tuple[int, int],
+    dtype: str,
+    shape: tuple[int, int],
+    mask: Any,
+    threads: int,
+) -> list[bool]:
+    """Copies logits, with −inf where the mask's bit is clear; in one pass, without the GIL.
+
+    Args:
+        source: Address, and items from row to row.
+        target: The same of the copy, which must not overlap.
+        dtype: Of both, by its name.
+        shape: Rows and columns.
+        mask: The bitmask; its place is remembered for the next call of this thread.
+        threads: Threads that share big copies.
+
+    Returns:
+        By row, whether anything is left that is not −inf.
+
+    Raises:
+        TypeError: A dtype without kernel.
+        ValueError: The mask has fewer rows.
+    """
+    kind = _kind(dtype)
+    rows, columns = shape
+    address, mask_rows, words, mask_stride = _last_mask.memory_of(mask)
+    if mask_rows < rows:
+        raise ValueError(f"{rows} rows of logits, but a bitmask with {mask_rows}")
+    left = ffi.new("bool[]", max(rows, 1))
+    lib.glk_logits_copy(
+        ffi.cast("void *", source[0]),
+        source[1],
+        ffi.cast("void *", target[0]),
+        target[1],
+        kind,
+        rows,
+        columns,
+        address,
+        words,
+        mask_stride,
+        left,
+        max(threads, 1),
+    )
+    return list(left[0:rows])
+
+
+def _kind(dtype: str) -> int:
+    """The core's number of a type of logits."""
+    kind: int | None = _DTYPES.get(dtype)
+    if kind is None:
+        raise TypeError(f"logits of {dtype}; known: {', '.join(_DTYPES)}")
+    return kind
 
 
 def logits_kernel() -> str:

@@ -25,7 +25,15 @@ class Matcher:
         program: The program that it follows.
     """
 
-    __slots__ = ("_handle", "accept_token", "program")
+    # The two calls of every token are bound to the object: it saves a call each. ``help()`` reads
+    # what is said here, and the whole of it stands at the methods that they are bound to.
+    __slots__ = {
+        "_handle": "the core's object",
+        "accept_token": "accept_token(token) -> bool: take a token if it may come next",
+        "fill_next_token_bitmask": "fill_next_token_bitmask(bitmask, index=0) -> bool: write the"
+        " mask of the tokens that may come next into a row",
+        "program": "the program that it follows",
+    }
 
     def __init__(self, program: Program, handle: MatcherHandle) -> None:
         self.program = program
@@ -33,34 +41,8 @@ class Matcher:
 
     def _set(self, handle: MatcherHandle) -> None:
         self._handle = handle
-        #: ``accept_token(token_id) -> bool``: bound here because it runs once a token.
         self.accept_token = handle.accept_token
-
-    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the tokens allowed next into one row of *bitmask*.
-
-        Bit *t* is set exactly when token *t* may come now and the text can still be completed
-        afterwards. End ids are set exactly where the text is a sentence.
-
-        Args:
-            bitmask: From :func:`gramlock.allocate_token_bitmask`, or an int32 CPU torch tensor of
-                that shape. Its row is overwritten. The matcher keeps a reference to the last one.
-            index: Which row to write.
-
-        Returns:
-            True: the mask forbids something and must be applied. (Control tokens are never
-            text, so this holds for every real vocabulary.)
-
-        Raises:
-            MatcherError: An end id was accepted before.
-            LimitError: A budget was passed.
-            IndexError: *index* is not a row of *bitmask*.
-
-        Cost: one copy where the state was met before, else a walk of the tokens that leave the
-        current terminal. Releases the GIL.
-        """
-        self._handle.fill(bitmask, index)
-        return True
+        self.fill_next_token_bitmask = handle.fill
 
     def _fill_by_walk(self, bitmask: Any, index: int = 0) -> None:
         """The same by the general walk, without tables; for tests."""

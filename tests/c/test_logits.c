@@ -1,5 +1,7 @@
 /* test_logits.c -- every kernel, type, shape and density against the obvious loop, bit for bit,
  * with guards around all that must not be written. */
+#include <math.h>
+
 #include "check.h"
 #include "common.h"
 
@@ -59,6 +61,41 @@ static void fill_random(uint8_t *memory, size_t bytes) {
     }
 }
 
+/* Whether an entry of a row is anything but minus infinity. */
+static bool anything_left(const uint8_t *row, glk_dtype dtype, size_t columns) {
+    uint64_t pattern = forbidden_pattern(dtype);
+    size_t bytes = item_bytes(dtype);
+    for (size_t c = 0; c < columns; c++) {
+        uint64_t item = 0;
+        memcpy(&item, row + c * bytes, bytes);
+        if (item != pattern) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A copy of `logits` is what forbidding in place has made of them, wherever its rows lie. */
+static void check_copy(const uint8_t *logits, const uint8_t *expected, glk_dtype dtype,
+                       const shape *of, const uint32_t *masks, uint32_t threads) {
+    size_t bytes = item_bytes(dtype), stride = of->columns + 3, all = of->rows * stride * bytes;
+    uint8_t *copy = check_memory(all);
+    bool *left = check_memory(of->rows * sizeof *left);
+    memset(copy, 0x5A, all);
+    glk_logits_copy(logits, of->stride, copy, stride, dtype, of->rows, of->columns, masks,
+                    of->words, of->mask_stride, left, threads);
+    for (size_t r = 0; r < of->rows; r++) {
+        const uint8_t *row = copy + r * stride * bytes, *wanted = expected + r * of->stride * bytes;
+        CHECK(memcmp(row, wanted, of->columns * bytes) == 0);
+        CHECK_EQUAL(left[r], anything_left(wanted, dtype, of->columns));
+        for (size_t i = of->columns * bytes; i < stride * bytes; i++) {
+            CHECK_EQUAL(row[i], 0x5A);
+        }
+    }
+    free(copy);
+    free(left);
+}
+
 /* The memory ends with the last column, so that the sanitizer sees a step further. */
 static void check_shape(const shape *of, glk_dtype dtype, uint32_t density) {
     size_t items = of->rows == 0 ? 0 : (of->rows - 1) * of->stride + of->columns;
@@ -72,6 +109,7 @@ static void check_shape(const shape *of, glk_dtype dtype, uint32_t density) {
         masks[w] = random_word(density);
     }
     apply_slowly(expected, dtype, of, masks);
+    check_copy(logits, expected, dtype, of, masks, 2);
     glk_logits_apply(logits, dtype, of->rows, of->columns, of->stride, masks, of->words,
                      of->mask_stride);
     CHECK(memcmp(logits, expected, bytes) == 0);
@@ -98,6 +136,9 @@ static void check_kernel(void) {
             }
         }
     }
+    shape long_rows = {5, 70000, 70000, 2100, 2100};
+    check_shape(&long_rows, GLK_FLOAT32, 1);
+    check_shape(&long_rows, GLK_BFLOAT16, 15);
     shape none = {0, 100, 100, 4, 4};
     check_shape(&none, GLK_FLOAT32, 8);
 }
@@ -117,6 +158,30 @@ static void check_guards(void) {
         }
         free(logits);
     }
+}
+
+/* What other processors left as minus infinity is no choice; not a number is none of their doing. */
+static void check_left(void) {
+    uint32_t mask[2] = {1u << 3 | 1u << 9, 1u << 31};
+    float from[64], to[64];
+    bool left;
+    for (size_t i = 0; i < 64; i++) {
+        from[i] = i == 3 || i == 9 || i == 63 ? -INFINITY : 0;
+    }
+    glk_logits_copy(from, 64, to, 64, GLK_FLOAT32, 1, 64, mask, 2, 2, &left, 1);
+    CHECK(!left);
+    from[63] = NAN;
+    glk_logits_copy(from, 64, to, 64, GLK_FLOAT32, 1, 64, mask, 2, 2, &left, 1);
+    CHECK(left);
+    glk_logits_copy(from, 64, to, 64, GLK_FLOAT32, 1, 63, mask, 2, 2, &left, 1);
+    CHECK(!left);
+}
+
+/* Large enough to be shared out to threads. */
+static void check_threads(void) {
+    enum { ROWS = 64, COLUMNS = 80000 };
+    shape large = {ROWS, COLUMNS, COLUMNS, COLUMNS / 32, COLUMNS / 32};
+    check_shape(&large, GLK_FLOAT32, 8);
 }
 
 static void kernels_are_chosen_by_name(void) {
@@ -140,7 +205,9 @@ int main(void) {
         }
         check_kernel();
         check_guards();
+        check_left();
     }
     kernels_are_chosen_by_name();
+    check_threads();
     return check_done();
 }

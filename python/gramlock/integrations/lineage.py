@@ -43,7 +43,8 @@ class Step:
     Attributes:
         last: By row, the newest id; -1 where the rows are empty.
         parent: By row, the known row whose beginning all ids but the newest are; -1 for none.
-        banned: By row, whether some score is minus infinity.
+        banned: By row, whether some score is minus infinity; empty on the host, where whoever
+            copies the scores sees it for nothing.
     """
 
     last: list[int]
@@ -86,12 +87,10 @@ class Lineage:
             known.device != ids.device or not 0 < length <= known.shape[1] + 1
         ):
             known = None
-        lowest = scores.amin(-1)
         if ids.device.type == "cpu":
             last = ids[:, -1].tolist() if length else [-1] * len(ids)
-            parent = self._on_host(known, ids, groups)
-            return Step(last, parent, [value == -math.inf for value in lowest.tolist()])
-        return self._on_device(known, ids, groups, lowest == -math.inf)
+            return Step(last, self._on_host(known, ids, groups), [])
+        return self._on_device(known, ids, groups, scores.amin(-1) == -math.inf)
 
     def twins(self, ids: Tensor) -> list[int]:
         """By row, the first row with the same ids (one copy to the host)."""

@@ -12,7 +12,9 @@ only stay what they are; in any other mode a forbidden token is an error.
 Rows past an end id are left alone, because ``generate()`` overwrites them with padding.
 
 Scores are never changed in place: ``generate(output_logits=True)`` keeps the tensor it passes in,
-and prompt lookup passes the same one several times. A copy of one row costs microseconds.
+and prompt lookup passes the same one several times. Copying and forbidding is one pass over memory,
+and the memory of the last two results is used again once nobody holds them (``generate()`` holds
+one while it asks for the next).
 
 Invariants  a row's matcher has accepted exactly the row's ids from its prompt's end on; nothing is
             remembered of a call that failed, so it can be repeated.
@@ -32,7 +34,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
+from .._matching import copy_allowed
+from ..bitmask import allocate_token_bitmask, fill_next_token_bitmasks
 from ..compiler import Program
 from ..errors import LimitError, MatcherError, VocabularyError
 from ..matcher import Matcher
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["LogitsProcessor", "ProcessorStats", "forbid_on_device"]
 
 _BEAM_SLACK = 1e-3
+_ALIGNMENT = 64
 _vocabularies: weakref.WeakKeyDictionary[Any, dict[Any, Vocabulary]] = weakref.WeakKeyDictionary()
 
 
@@ -161,8 +165,9 @@ class LogitsProcessor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all rows: whatever comes next is a new prompt."""
+        """Forget all rows: whatever comes next is a new prompt. Frees the memory of results."""
         self._lineage.forget()
+        self._results = _Results()
         self._rows: list[_Row] = []
         self._filler: int | None = None
 
@@ -195,9 +200,9 @@ class LogitsProcessor:
             rows = self._advance(step, input_ids, scores, groups, accepted)
             mask = self._fill(rows, scores.shape[1])
             clock.append(time.perf_counter())
-            result = _forbid(scores, mask)
-            if any(step.banned):
-                self._check_choice(rows, result, mask)
+            result, left = self._forbid(scores, mask, any(step.banned))
+            if not all(left):
+                self._check_choice(rows, left, mask, scores.shape[1])
         except BaseException:
             for matcher in accepted:
                 matcher.rollback(1)
@@ -269,7 +274,7 @@ class LogitsProcessor:
         leaders = [-1] * len(rows)
         if len(new) == len(rows):
             self._filler = None
-            leaders = self._leaders(ids, scores, groups, any(step.banned))
+            leaders = self._leaders(ids, scores, groups)
         for index in new:
             start = self._starts[groups[index]].fork()
             rows[index] = _Row(start, length, leader=leaders[index])
@@ -343,11 +348,11 @@ class LogitsProcessor:
 
     # ---- beam search
 
-    def _leaders(self, ids: Tensor, scores: Tensor, groups: list[int], banned: bool) -> list[int]:
+    def _leaders(self, ids: Tensor, scores: Tensor, groups: list[int]) -> list[int]:
         """By row, its first beam if these are the first scores of a beam search, else -1.
 
         Beams of one prompt begin with equal ids and get log-probabilities, whose sum is 1, or less
-        if another processor has forbidden some (*banned*).
+        if another processor has forbidden some.
         """
         alone = [-1] * len(ids)
         if len(ids) == 1:
@@ -357,6 +362,7 @@ class LogitsProcessor:
             return alone
         totals = scores.float().logsumexp(-1)
         low, high = float(totals.amin()), float(totals.amax())
+        banned = float(scores.amin()) == -math.inf
         least = math.log(_BEAM_SLACK) if banned else -_BEAM_SLACK
         if not least <= low <= high <= _BEAM_SLACK:
             return alone
@@ -371,15 +377,18 @@ class LogitsProcessor:
                     "no beam can go on: all chose forbidden tokens", index, row.steps
                 )
 
-    def _check_choice(self, rows: list[_Row], scores: Tensor, mask: npt.NDArray[np.int32]) -> None:
-        """Something is left to choose from, now that another processor forbade tokens, too."""
-        empty: list[bool] = (scores.amax(-1) == -math.inf).cpu().tolist()
-        open_leaders = {row.leader for row, none in zip(rows, empty, strict=True) if not none}
-        for index, (row, none) in enumerate(zip(rows, empty, strict=True)):
-            if not none or row.state != "live" or (row.leader >= 0 and row.leader in open_leaders):
+    def _check_choice(
+        self, rows: list[_Row], left: list[bool], mask: npt.NDArray[np.int32], width: int
+    ) -> None:
+        """Something is left to choose from (*left*, by row), if another processor forbade, too."""
+        open_leaders = {row.leader for row, some in zip(rows, left, strict=True) if some}
+        for index, (row, some) in enumerate(zip(rows, left, strict=True)):
+            if some or row.state != "live" or (row.leader >= 0 and row.leader in open_leaders):
                 continue
             words = np.ascontiguousarray(mask[index]).view(np.uint8)
-            allowed = np.flatnonzero(np.unpackbits(words, bitorder="little"))
+            allowed = np.flatnonzero(np.unpackbits(words, bitorder="little")[:width])
+            if not len(allowed):  # the model has no column for what comes next
+                continue
             names = ", ".join(self._name(int(token)) for token in allowed[:3])
             more = ", …" if len(allowed) > 3 else ""
             reason = f"another processor forbids all that the grammar allows: {names}{more}"
@@ -393,6 +402,13 @@ class LogitsProcessor:
         if self._mask.shape != (len(rows), -(-width // 32)):
             self._mask = allocate_token_bitmask(len(rows), width)
         mask = self._mask
+        if len(rows) > 1 and all(row.state == "live" for row in rows):
+            try:
+                fill_next_token_bitmasks([row.matcher for row in rows], mask)
+            except LimitError as error:
+                at = error.row or 0
+                raise MatcherError(str(error), at, rows[at].steps) from error
+            return mask
         for index, row in enumerate(rows):
             if row.state == "live":
                 try:
@@ -406,6 +422,35 @@ class LogitsProcessor:
                 if row.state == "ended":
                     mask[index, : len(self._ends)] = self._ends
         return mask
+
+    # ---- scores
+
+    def _forbid(
+        self, scores: Tensor, mask: npt.NDArray[np.int32], banned: bool
+    ) -> tuple[Tensor, list[bool]]:
+        """A copy of the scores with minus infinity wherever the mask's bit is clear.
+
+        With it, by row, whether anything else is left; where the scores are on an accelerator, only
+        if some were minus infinity before (*banned*), since it costs a wait.
+        """
+        if scores.device.type != "cpu":
+            result = forbid_on_device(scores, mask)
+            left = (result.amax(-1) != -math.inf).cpu().tolist() if banned else [True] * len(mask)
+            return result, left
+        import torch
+
+        if scores.stride(1) != 1:
+            scores = scores.contiguous()
+        result = self._results.like(scores)
+        left = copy_allowed(
+            (scores.data_ptr(), scores.stride(0)),
+            (result.data_ptr(), result.stride(0)),
+            str(scores.dtype).removeprefix("torch."),
+            (len(scores), scores.shape[1]),
+            mask,
+            torch.get_num_threads(),
+        )
+        return result, left
 
     def _count(self, rows: list[_Row], clock: list[float]) -> None:
         stats = self.stats
@@ -434,15 +479,32 @@ def _vocabulary(
     return known[size, ends]
 
 
-def _forbid(scores: Tensor, mask: npt.NDArray[np.int32]) -> Tensor:
-    """A copy of the scores with minus infinity wherever the mask's bit is clear."""
-    if scores.device.type != "cpu":
-        return forbid_on_device(scores, mask)
-    import torch
+class _Results:
+    """Memory for results: the last two pieces are used again as soon as no tensor holds them.
 
-    result = scores.clone(memory_format=torch.contiguous_format)
-    apply_token_bitmask_inplace(result, mask)
-    return result
+    A result of many rows is tens of megabytes, and fresh memory costs more than what is written to
+    it. A tensor made from an array keeps that array alive for as long as any tensor shares its
+    memory, so a weak reference to the array tells when the memory is free.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[npt.NDArray[np.uint8], weakref.ref[Any]]] = []
+
+    def like(self, scores: Tensor) -> Tensor:
+        """A tensor of this shape and type, contiguous, its content left open."""
+        import torch
+
+        size = scores.numel() * scores.element_size()
+        memory = next(
+            (piece for piece, user in self._pieces if user() is None and len(piece) == size), None
+        )
+        if memory is None:
+            memory = np.empty(size + _ALIGNMENT, dtype=np.uint8)
+            memory = memory[-memory.ctypes.data % _ALIGNMENT :][:size]
+        held = memory[:]  # an object of its own, which only the tensor keeps
+        self._pieces = [one for one in self._pieces if one[0] is not memory][-1:]
+        self._pieces.append((memory, weakref.ref(held)))
+        return torch.from_numpy(held).view(scores.dtype).view(scores.shape)
 
 
 def forbid_on_device(scores: Tensor, mask: npt.NDArray[np.int32]) -> Tensor:
