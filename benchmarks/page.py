@@ -164,7 +164,7 @@ def generate_part(record: Record) -> list[str]:
         cells = [f"{r['size']:,}", str(r["batch"]), r["states"], *(number(r[n]) for n in names)]
         rows.append([*cells, number(r.get("ratio")), split])
     heads = ["ids", "batch", "states", *(f"{name}, µs a step" for name in names)]
-    lines = table([*heads, "ratio", "follow + mask + apply"], rows)
+    lines = table([*heads, "ratio", "follow + mask + apply, means"], rows)
     model = one.get("model")
     if not model:
         return [*lines, "No model was there to run: `gramlock demo` fetches one.", ""]
