@@ -3,9 +3,13 @@
  * neighbouring cells, and single ones at the end, so that all end together.  The caller begins
  * alone, since waking a thread costs more than most batches do.  Workers join a batch at most once
  * and leave when the counter has run out. */
+#if defined(__linux__)
+#define _GNU_SOURCE /* sched_getcpu and affinities of threads */
+#endif
 #include "batch.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 #include "matcher.h"
@@ -24,14 +28,17 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake, left;
     uint32_t workers;
+    pthread_t threads[GLK_MOST_THREADS];
+    int avoided;    /* the processor that workers keep off, -1 for none */
     batch *current; /* NULL: nothing to do */
     bool prepared;  /* the fork handler is in place */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER,
-          .left = PTHREAD_COND_INITIALIZER};
+          .left = PTHREAD_COND_INITIALIZER,
+          .avoided = -1};
 
 /* How long the caller works alone, in nanoseconds: what it takes to wake a thread. */
-static const int64_t alone = 20000;
+static const int64_t alone = 10000;
 
 static int64_t now(void) {
     struct timespec time;
@@ -89,6 +96,7 @@ static void forget_workers(void) { /* in a forked child only the calling thread 
     (void)pthread_cond_init(&pool.wake, NULL);
     (void)pthread_cond_init(&pool.left, NULL);
     pool.workers = 0;
+    pool.avoided = -1;
     pool.current = NULL;
 }
 
@@ -98,13 +106,33 @@ static void hire(uint32_t wanted) {
         pool.prepared = pthread_atfork(NULL, NULL, forget_workers) == 0;
     }
     while (pool.prepared && pool.workers < wanted) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, worker, NULL) != 0) {
+        pthread_t *thread = &pool.threads[pool.workers];
+        if (pthread_create(thread, NULL, worker, NULL) != 0) {
             return;
         }
-        (void)pthread_detach(thread);
+        (void)pthread_detach(*thread);
         pool.workers++;
+        pool.avoided = -1;
     }
+}
+
+/* With the lock held: workers may run wherever the caller may, but not where it runs now.  Linux likes
+ * to wake a thread on the processor of whoever wakes it, where it only takes turns with the caller. */
+static void keep_off_caller(void) {
+#if defined(__linux__)
+    cpu_set_t allowed;
+    int here = sched_getcpu();
+    if (here < 0 || here == pool.avoided || here >= CPU_SETSIZE ||
+        pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) != 0 ||
+        CPU_COUNT(&allowed) < 2) {
+        return;
+    }
+    CPU_CLR((size_t)here, &allowed);
+    for (uint32_t i = 0; i < pool.workers; i++) {
+        (void)pthread_setaffinity_np(pool.threads[i], sizeof allowed, &allowed);
+    }
+    pool.avoided = here;
+#endif
 }
 
 /* Lets workers take part; false if another batch has them. */
@@ -113,6 +141,7 @@ static bool share(batch *job, uint32_t workers) {
     bool shared = pool.current == NULL;
     if (shared) {
         hire(workers);
+        keep_off_caller();
         job->places = workers;
         pool.current = job;
         for (uint32_t i = 0; i < workers; i++) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -136,6 +137,36 @@ def test_a_failing_row_fails_alone(threads: int) -> None:
         assert (bitmask[row] == single[0]).all()
 
 
+def test_a_batch_of_one_fails_as_any_other() -> None:
+    matcher = program().matcher()
+    bitmask = gramlock.allocate_token_bitmask(1, len(TOKENS))
+    assert matcher.accept_bytes(b"{}")
+    assert matcher.accept_token(END)
+    with pytest.raises(gramlock.MatcherError, match="row 0: the sequence has ended") as caught:
+        gramlock.fill_next_token_bitmasks([matcher], bitmask)
+    assert caught.value.row == 0
+    starved = program(gramlock.Limits(steps=500)).matcher()
+    with pytest.raises(gramlock.LimitError) as passed:
+        gramlock.fill_next_token_bitmasks([starved], bitmask)
+    assert passed.value.row == 0
+
+
+def test_threads_of_a_batch_do_not_outlive_the_process() -> None:
+    """Idle ones, and their memory, keep nobody waiting at the end."""
+    code = (
+        "import gramlock\n"
+        "vocabulary = gramlock.Vocabulary.from_tokens([bytes([b]) for b in range(256)])\n"
+        "new = [vocabulary.compile({'minLength': n}).matcher() for n in range(64)]\n"
+        "bitmask = gramlock.allocate_token_bitmask(64, 256)\n"
+        "gramlock.fill_next_token_bitmasks(new, bitmask, threads=4)\n"
+        "print('filled')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "filled\n"
+
+
 def test_batches_at_the_same_time() -> None:
     shared = program()
 
@@ -168,13 +199,17 @@ def test_compiling_in_many_threads() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*")
 def test_a_forked_child_has_a_pool_of_its_own() -> None:
-    matchers = [program().matcher() for _ in range(16)]
+    known, new = ([program().matcher() for _ in range(16)] for _ in range(2))
     bitmask = gramlock.allocate_token_bitmask(16, len(TOKENS))
-    gramlock.fill_next_token_bitmasks(matchers, bitmask, threads=4)
+    gramlock.fill_next_token_bitmasks(known, bitmask, threads=4)
     child = os.fork()
     if child == 0:
         again = gramlock.allocate_token_bitmask(16, len(TOKENS))
-        gramlock.fill_next_token_bitmasks(matchers, again, threads=4)
-        os._exit(0 if (again == bitmask).all() else 1)
+        for matchers in (known, new):  # new states take long enough for more threads to be woken
+            again[:] = 0
+            gramlock.fill_next_token_bitmasks(matchers, again, threads=4)
+            if not (again == bitmask).all():
+                os._exit(1)
+        os._exit(0)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0

@@ -167,6 +167,13 @@ class MatcherHandle:
             raise_status(status, self._error)
         return True
 
+    def warm(self, size: int) -> None:
+        """Computes the mask of a vocabulary of *size* ids, for its tables alone."""
+        words = (size + 31) // 32
+        status = lib.glk_matcher_fill(self.handle, ffi.new("uint32_t[]", words), words, self._error)
+        if status != _OK:
+            raise_status(status, self._error)
+
     def fill_by_walk(self, mask: Any, row: int) -> None:
         """The same by the general walk; what tests compare with."""
         self._attach(mask, row)
@@ -259,16 +266,19 @@ class _LastMask(threading.local):
 _last_mask = _LastMask()
 
 
-def fill_rows(matchers: Sequence[MatcherHandle], mask: Any, threads: int) -> list[int]:
+def fill_rows(matchers: Sequence[MatcherHandle], mask: Any, threads: int) -> None:
     """Writes matcher *i*'s mask into row *i*, all in one call.
 
     Raises:
         MatcherError, LimitError, MemoryError: Of the first row that failed; the others are filled.
         ValueError: A matcher is listed twice, and more than one thread would use it.
     """
-    address, rows, words, stride = _last_mask.memory_of(mask)
     count = len(matchers)
-    if threads > 1 and len({id(matcher) for matcher in matchers}) < count:
+    if count == 1:
+        _fill_only_row(matchers[0], mask)
+        return
+    address, rows, words, stride = _last_mask.memory_of(mask)
+    if threads > 1 and len(set(matchers)) < count:
         raise ValueError("a matcher belongs to one thread at a time, but one is listed twice")
     if count > rows:
         raise IndexError(f"{count} matchers for a bitmask with {rows} rows")
@@ -287,7 +297,17 @@ def fill_rows(matchers: Sequence[MatcherHandle], mask: Any, threads: int) -> lis
         except LimitError as failure:
             failure.row = int(error.row)
             raise
-    return [int(statuses[i]) for i in range(count)]
+
+
+def _fill_only_row(matcher: MatcherHandle, mask: Any) -> None:
+    """A batch of one: the matcher's own call, its failures named as a batch names them."""
+    try:
+        matcher.fill(mask)
+    except MatcherError as failure:
+        raise MatcherError(failure.reason, row=0) from None
+    except LimitError as failure:
+        failure.row = 0
+        raise
 
 
 _DTYPES = {
