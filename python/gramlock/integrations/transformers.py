@@ -488,23 +488,27 @@ class _Results:
     """
 
     def __init__(self) -> None:
-        self._pieces: list[tuple[npt.NDArray[np.uint8], weakref.ref[Any]]] = []
+        self._pieces: list[tuple[npt.NDArray[Any], weakref.ref[Any]]] = []
 
     def like(self, scores: Tensor) -> Tensor:
         """A tensor of this shape and type, contiguous, its content left open."""
         import torch
 
-        size = scores.numel() * scores.element_size()
-        memory = next(
-            (piece for piece, user in self._pieces if user() is None and len(piece) == size), None
-        )
-        if memory is None:
-            memory = np.empty(size + _ALIGNMENT, dtype=np.uint8)
-            memory = memory[-memory.ctypes.data % _ALIGNMENT :][:size]
+        name = str(scores.dtype).removeprefix("torch.")
+        kind = np.dtype("int16" if name == "bfloat16" else name)  # which numpy has no name for
+        shape = tuple(scores.shape)
+        for memory, user in self._pieces:
+            if user() is None and memory.shape == shape and memory.dtype == kind:
+                break
+        else:
+            size = scores.numel() * kind.itemsize
+            space = np.empty(size + _ALIGNMENT, dtype=np.uint8)
+            memory = space[-space.ctypes.data % _ALIGNMENT :][:size].view(kind).reshape(shape)
         held = memory[:]  # an object of its own, which only the tensor keeps
         self._pieces = [one for one in self._pieces if one[0] is not memory][-1:]
         self._pieces.append((memory, weakref.ref(held)))
-        return torch.from_numpy(held).view(scores.dtype).view(scores.shape)
+        result = torch.from_numpy(held)
+        return result if result.dtype == scores.dtype else result.view(scores.dtype)
 
 
 def forbid_on_device(scores: Tensor, mask: npt.NDArray[np.int32]) -> Tensor:
