@@ -83,6 +83,13 @@ static glk_status visit(correction *self, pair at, const glk_trie_node *node, pa
     }
     GLK_TRY(glk_alive_is_fresh(self->epoch, next->real, &fresh, self->err));
     *descend = !fresh;
+    if (glk_config_at(self->epoch, next->real)->count <
+        glk_config_at(self->epoch, next->bare)->count) {
+        /* Threads are gone that could only repeat a value: behind 1, when 12 was seen and nothing else
+         * begins so.  What is left is fresh, but the bare twin still counts on them. */
+        next->bare = GLK_MAYBE;
+        *descend = true;
+    }
     return GLK_OK;
 }
 

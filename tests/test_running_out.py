@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import gramlock
 from grammars import Spec, grammar
 from oracle import Tokens
 from roads import Case, explore
@@ -181,3 +182,45 @@ def test_nothing_leads_to_where_nothing_is_left(name: str, ends: bool) -> None:
     listed = [*BYTES, *rng.sample(LONGER, 14)]
     tokens = Tokens([*listed, None], [len(listed)]) if ends else Tokens(listed)
     explore(Case(grammar(CASES[name]), tokens), 60, rng, longest=14)
+
+
+PREFIXES = [
+    {"enum": [1, 12, 2, 123, 23]},
+    {"enum": ["a", "ab", "abc", "b"]},
+    {"enum": [[1], [1, 2], [12]]},
+    {"anyOf": [{"const": 1}, {"const": 12}, {"type": "boolean"}]},
+]
+
+
+@pytest.mark.parametrize("items", PREFIXES, ids=range(len(PREFIXES)))
+def test_a_value_that_begins_another_one(items: dict[str, object]) -> None:
+    """Behind 1, when 12 was seen, the item must end, and a token that goes on is no way round."""
+    listed = [
+        *BYTES,
+        b"12",
+        b"23",
+        b"123",
+        b'"a',
+        b'"ab',
+        b'"ab"',
+        b"bc",
+        b'b"',
+        b"1,",
+        b", 12",
+        b'c",',
+    ]
+    vocabulary = gramlock.Vocabulary.from_tokens(listed)
+    program = vocabulary.compile({"type": "array", "items": items, "uniqueItems": True})
+    rng = random.Random(str(items))
+    fast = gramlock.allocate_token_bitmask(1, vocabulary.size)
+    slow = fast.copy()
+    for _ in range(300):
+        matcher = program.matcher()
+        for _ in range(16):
+            matcher.fill_next_token_bitmask(fast)
+            matcher._fill_by_walk(slow)
+            assert (fast == slow).all()
+            bits = [i for i in range(vocabulary.size) if fast[0, i >> 5] >> (i & 31) & 1]
+            if not bits:
+                break
+            assert matcher.accept_token(rng.choice(bits))
