@@ -205,6 +205,14 @@ glk_status glk_grammar_bytes(const glk_grammar *self, uint64_t *bits, glk_error 
 glk_status glk_grammar_dump(const glk_grammar *self, char *buffer, size_t capacity, size_t *needed,
                             glk_error *err);
 
+/* What the root reaches as 32-bit words, and a grammar out of such words.  *needed counts them; call
+ * with capacity 0 to learn it.  The words name no ids of this process.  Reading checks all of them:
+ * GLK_ERR_DAMAGED for words that are no grammar; it ends in a budget like any building. */
+glk_status glk_grammar_write(glk_grammar *self, uint32_t *words, size_t capacity, size_t *needed,
+                             glk_error *err);
+glk_status glk_grammar_read(glk_exprs *exprs, const uint32_t *words, size_t count,
+                            glk_grammar **out, glk_error *err);
+
 /* ---------------------------------------------------------------- vocabularies */
 typedef struct glk_vocab_stats {
     uint64_t bytes;        /* memory of tokens, trie and shared terminals */

@@ -10,6 +10,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Literal
 
 from ._formula import Formula, MemberClass, formula_words
@@ -486,22 +487,24 @@ class GrammarBuilder:
 class VocabularyHandle:
     """Tokens as bytes, their trie and the tables that programs share. Thread-safe."""
 
-    def __init__(
-        self, tokens: Sequence[bytes | None], end_ids: Sequence[int], max_bytes: int
-    ) -> None:
-        import numpy as np  # here and below: loading it takes longer than all the rest
-
-        lengths = np.fromiter(
-            (len(token) if token else 0 for token in tokens), dtype=np.uint64, count=len(tokens)
-        )
-        offsets = np.zeros(len(tokens) + 1, dtype=np.uint64)
-        np.cumsum(lengths, out=offsets[1:])
+    @classmethod
+    def of(cls, tokens: Sequence[bytes | None], max_bytes: int) -> VocabularyHandle:
+        """Of a few tokens, without end ids."""
+        ends = accumulate((len(token or b"") for token in tokens), initial=0)
+        offsets = ffi.new("uint64_t[]", list(ends))
         text = b"".join(token for token in tokens if token)
+        return cls(text, ffi.buffer(offsets), len(tokens), (), max_bytes)
+
+    def __init__(
+        self, text: Any, offsets: Any, size: int, end_ids: Sequence[int], max_bytes: int
+    ) -> None:
+        """From buffers: all tokens one after the other, and where each begins and the last ends, as
+        unsigned 64-bit integers (:class:`gramlock._serial.PackedTokens`)."""
         out, error = ffi.new("glk_vocab **"), scratch.error
         status = lib.glk_vocab_new(
             ffi.from_buffer("uint8_t[]", text),
             ffi.from_buffer("uint64_t[]", offsets),
-            len(tokens),
+            size,
             list(end_ids),
             len(end_ids),
             _budget("vocabulary_bytes", max_bytes),

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ._core import ProgramHandle
 from ._matching import MatcherHandle
+from ._serial import read_program, write_program
 from .grammar import Grammar
+from .limits import Limits
 from .matcher import Matcher
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
 
 __all__ = ["Program"]
 
@@ -27,9 +34,12 @@ class Program:
         self,
         grammar: Grammar,
         handle: ProgramHandle,
+        vocabulary: Vocabulary,
+        limits: Limits,
         missing_bytes: frozenset[int] = frozenset(),
     ) -> None:
         self.grammar = grammar
+        self._vocabulary, self._limits = vocabulary, limits
         self.missing_bytes = missing_bytes
         self._handle = handle
 
@@ -55,6 +65,32 @@ class Program:
         programs of the vocabulary share, which each of them reports.
         """
         return self._handle.memory()
+
+    def to_bytes(self) -> bytes:
+        """The program as bytes, for :meth:`from_bytes` on a machine of the same byte order.
+
+        They hold the finished grammar, the budgets, and the digest of the vocabulary; neither
+        the schema nor its report, nor the tables that grew in use.
+        """
+        return write_program(self.grammar._handle, self._limits, self._vocabulary.digest)
+
+    @classmethod
+    def from_bytes(cls, data: Any, vocabulary: Vocabulary) -> Program:
+        """The program that :meth:`to_bytes` has written, for the same vocabulary.
+
+        Args:
+            data: The bytes, or anything that holds them; not kept.
+            vocabulary: One of the same tokens and end ids; the file says which.
+
+        Raises:
+            SerializationError: *data* is no such thing, damaged, of another version or byte order,
+                or of another vocabulary.
+            LimitError: A budget was passed.
+
+        Cost: that of compiling a finished grammar: the schema is not looked at again.
+        """
+        grammar, limits = read_program(data, vocabulary.digest)
+        return vocabulary.compile(Grammar(grammar, None, limits), limits=limits)
 
     def dump(self) -> str:
         """The flat program as text, for people and tests."""

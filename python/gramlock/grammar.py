@@ -169,7 +169,7 @@ class Grammar:
         with self._lock:
             if self._program is None:
                 texts: list[bytes | None] = [None] * self._handle.tokens_below
-                vocabulary = VocabularyHandle([*texts, *_BYTES], [], _BUDGET)
+                vocabulary = VocabularyHandle.of([*texts, *_BYTES], _BUDGET)
                 self._program = ProgramHandle(vocabulary, self._handle, self.limits)
             return MatcherHandle.new(self._program)
 

@@ -92,7 +92,7 @@ def has_sentence(grammar: GrammarHandle, limits: Limits | None) -> bool:
 
     texts: list[bytes | None] = [bytes([byte]) for byte in range(256)]
     try:
-        ProgramHandle(VocabularyHandle(texts, [], _MEMORY), grammar, limits or Limits())
+        ProgramHandle(VocabularyHandle.of(texts, _MEMORY), grammar, limits or Limits())
     except UnsatisfiableError:
         return False
     except LimitError:

@@ -9,7 +9,7 @@ same bytes; both keep their ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import VocabularyError
@@ -36,7 +36,7 @@ class TokenTable:
             ``"literal"``, ``"ranks"``, ``"sentencepiece"``.
     """
 
-    tokens: list[bytes | None]
+    tokens: Sequence[bytes | None]
     end_ids: tuple[int, ...] = ()
     special_ids: frozenset[int] = frozenset()
     names: dict[int, str] = field(default_factory=dict)
