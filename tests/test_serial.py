@@ -193,8 +193,6 @@ def test_every_damaged_byte_is_refused(vocabulary: Vocabulary) -> None:
         for at in [*range(120), *range(120, len(data), 29)]:
             damaged = bytearray(data)
             damaged[at] ^= 0x55
-            if 24 + 8 > at >= 20:  # padding of the header
-                continue
             with pytest.raises(SerializationError):
                 read(bytes(damaged))
 
@@ -209,7 +207,7 @@ def test_forged_content_does_no_harm(vocabulary: Vocabulary, seed: int) -> None:
             value = rng.choice([0, 1, 2, 7, 127, 128, 255, rng.randrange(256)])
             try:
                 found = read(resealed(data, at, value))
-            except (gramlock.GramlockError, ValueError):
+            except gramlock.GramlockError:
                 continue
             if isinstance(found, gramlock.Program):
                 matcher = found.matcher()

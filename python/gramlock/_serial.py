@@ -14,7 +14,8 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from itertools import accumulate
+from itertools import accumulate, islice
+from operator import gt
 from typing import Any, overload
 
 from ._core import Expressions, GrammarHandle, expressions, raise_status, scratch
@@ -35,7 +36,7 @@ __all__ = [
 _MAGIC = b"GRAMLOCK"
 _VERSION = 1
 _KINDS = {b"voc\n": "a vocabulary", b"prg\n": "a program"}
-_HEADER = struct.Struct("=8s4sII12xQ24s")  # magic, kind, version, byte order, length, digest
+_HEADER = struct.Struct("=8s4sII12sQ24s")  # magic, kind, version, byte order, zeros, length, digest
 _ORDER = 0x01020304
 _SECTION = struct.Struct("=Q")
 _ALIGNED = 8
@@ -106,7 +107,7 @@ def vocabulary_digest(tokens: Sequence[bytes | None], end_ids: Sequence[int]) ->
 
 def _seal(kind: bytes, content: bytes) -> bytes:
     digest = hashlib.blake2b(content, digest_size=24).digest()
-    return _HEADER.pack(_MAGIC, kind, _VERSION, _ORDER, len(content), digest) + content
+    return _HEADER.pack(_MAGIC, kind, _VERSION, _ORDER, b"", len(content), digest) + content
 
 
 def _open(data: Any, kind: bytes) -> memoryview:
@@ -121,7 +122,7 @@ def _open(data: Any, kind: bytes) -> memoryview:
         raise SerializationError(f"not {wanted} that gramlock has written")
     if len(view) < _HEADER.size:
         raise SerializationError(f"{wanted} cut off in its header")
-    _, found, version, order, length, digest = _HEADER.unpack_from(view)
+    _, found, version, order, unused, length, digest = _HEADER.unpack_from(view)
     if order != _ORDER:
         machine = f"a {sys.byteorder}-endian one"
         raise SerializationError(f"written on a machine of another byte order; this is {machine}")
@@ -130,6 +131,8 @@ def _open(data: Any, kind: bytes) -> memoryview:
         raise SerializationError(f"this is {known}, not {wanted}")
     if version != _VERSION:
         raise SerializationError(f"of version {version}; this gramlock reads {_VERSION}")
+    if any(unused):
+        raise SerializationError(f"{wanted} whose header is damaged")
     content = view[_HEADER.size :]
     if len(content) != length:
         raise SerializationError(f"{wanted} of {length} bytes, but {len(content)} are here")
@@ -228,6 +231,9 @@ def read_vocabulary(data: Any) -> dict[str, Any]:
         raise SerializationError(f"{size:,} ids are more than there can be")
     if offsets[0] != 0 or offsets[size] != text.nbytes:
         raise SerializationError("its offsets do not fit its text")
+    starts = offsets.tolist()
+    if any(map(gt, starts, islice(starts, 1, None))):
+        raise SerializationError("its offsets run backwards")
     record = _record(description)
     names = _field(record, "names", list)
     name_ids = _ids(record, "name_ids", size)
@@ -262,7 +268,9 @@ def _grammar_of(section: memoryview, store: Expressions, tokens_below: int) -> G
     if section.nbytes % 4:
         raise SerializationError("its grammar is cut off")
     out, error = ffi.new("glk_grammar **"), scratch.error
-    words = ffi.cast("uint32_t *", ffi.from_buffer(section))
+    # A copy is aligned, and stays as it was checked.
+    words = ffi.new("uint32_t[]", section.nbytes // 4)
+    ffi.memmove(words, section, section.nbytes)
     status = lib.glk_grammar_read(store._handle, words, section.nbytes // 4, out, error)
     if status != lib.GLK_OK:
         raise_status(status, error)
@@ -292,7 +300,9 @@ def read_program(data: Any, digest: bytes) -> tuple[GrammarHandle, Limits]:
         raise SerializationError("a program that was compiled for another vocabulary")
     given = _field(record, "limits", dict)
     names = [field.name for field in fields(Limits)]
-    if sorted(given) != sorted(names) or any(_field(given, name, int) < 0 for name in names):
+    if sorted(given) != sorted(names) or any(
+        not 0 <= _field(given, name, int) < 1 << 64 for name in names
+    ):
         raise SerializationError("its limits are not those of this version")
     tokens_below = _field(record, "tokens_below", int)
     if not 0 <= tokens_below <= 1 << 24:
