@@ -23,8 +23,7 @@ static glk_status judge_frame(glk_epoch *self, const glk_frame *frame, uint32_t 
     glk_object object = glk_object_view(self->code, frame->node);
     glk_obligations now =
         glk_object_read(&self->objects, &object, frame->param >> GLK_PHASE_BITS);
-    out->tight = out->tight || (glk_object_is_unique(&object) &&
-                                (object.container.flags & GLK_TIGHT) != 0);
+    out->tight = out->tight || glk_object_is_tight(&object);
     out->due = out->due || glk_object_is_due(&object, &now, frame->param & GLK_PHASE_MASK);
     bool reads = now.start < GLK_START_SOME && now.seen != 0 && now.seen != GLK_SEEN_SOME;
     if (reads && text != GLK_TEXT_BARE && !out->pending) {

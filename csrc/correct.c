@@ -157,8 +157,7 @@ static glk_status keep(glk_epoch *self, const uint32_t *items, uint32_t count, u
                        uint32_t **out, glk_error *err) {
     void *memory;
     size_t bytes = ((size_t)count + extra) * sizeof(uint32_t);
-    GLK_TRY(glk_arena_take(&self->arena, bytes, &memory, err));
-    self->mask_bytes += bytes;
+    GLK_TRY(glk_epoch_take_mask(self, bytes, &memory, err));
     if (count > 0) {
         memcpy(memory, items, count * sizeof(uint32_t));
     }
@@ -204,7 +203,7 @@ static glk_status apply(correction *self, const glk_tokens *tokens, const glk_to
     for (uint32_t i = 0; i < gone_count && tokens->dense != NULL; i++) {
         hidden += glk_mask_has(tokens->dense, gone[i]);
     }
-    GLK_TRY(glk_arena_take(&epoch->arena, sizeof(glk_tokens), &memory, self->err));
+    GLK_TRY(glk_epoch_take_mask(epoch, sizeof(glk_tokens), &memory, self->err));
     GLK_TRY(keep(epoch, NULL, 0, tokens->plus_count + self->added.count, &plus, self->err));
     GLK_TRY(keep(epoch, tokens->minus, tokens->minus_count, hidden, &minus, self->err));
     glk_tokens *made = memory;

@@ -81,7 +81,7 @@ static glk_status fill_here(draft *self, size_t row, bool good) {
 }
 
 static glk_status fill_all(draft *self, uint32_t count) {
-    GLK_TRY(fill_here(self, 0, true));
+    GLK_TRY(glk_matcher_fill(self->matcher, self->masks, self->words, self->err));
     for (uint32_t i = 0; i < count; i++) {
         bool good;
         GLK_TRY(go_to(self, i, &good));
@@ -98,9 +98,6 @@ glk_status glk_matcher_fill_draft(glk_matcher *self, const uint32_t *tokens,
     if (words > stride && count > 0) {
         return glk_fail(err, GLK_ERR_ARGUMENT, "rows of %zu words at a stride of %zu", words,
                         stride);
-    }
-    if (self->ended) {
-        return glk_fail(err, GLK_ERR_STATE, "the sequence has ended: nothing may follow an end id");
     }
     draft job = {.matcher = self,
                  .tokens = tokens,

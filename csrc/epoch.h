@@ -175,7 +175,25 @@ static inline bool glk_threads_capture(const glk_epoch *self, const glk_thread *
     return false;
 }
 
+/* Whether one of the threads may turn out to be impossible to finish, byte by byte. */
+static inline bool glk_threads_risk(const glk_epoch *self, const glk_thread *threads,
+                                    uint32_t count) {
+    for (uint32_t i = 0; i < count && self->code->marked; i++) {
+        if (glk_cont_at(self, threads[i].rest)->risky) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- with the lock held ---- */
+/* Memory of a mask, out of the arena. */
+static inline glk_status glk_epoch_take_mask(glk_epoch *self, size_t bytes, void **out,
+                                             glk_error *err) {
+    GLK_TRY(glk_arena_take(&self->arena, bytes, out, err));
+    self->mask_bytes += bytes;
+    return GLK_OK;
+}
 /* The continuation of these frames (sorted and merged here; copied). */
 glk_status glk_cont_intern(glk_epoch *self, const glk_frame *frames, uint32_t count, uint32_t *out,
                            glk_error *err);

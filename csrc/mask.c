@@ -262,16 +262,6 @@ static glk_status follow_thread(walk *job, const task *now, const glk_thread *th
     return end_walk(job, visited);
 }
 
-/* Whether a thread may turn out to be impossible to finish, byte by byte. */
-static bool is_risky(const glk_epoch *self, const glk_config *config) {
-    for (uint32_t i = 0; i < config->count && self->code->marked; i++) {
-        if (glk_cont_at(self, config->threads[i].rest)->risky) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* What the rests do in each thread by itself: without the configurations on the way, which would be new
  * for every continuation. */
 static glk_status run_task(walk *job, const task *now, bool by_thread, glk_vec *out) {
@@ -283,7 +273,7 @@ static glk_status run_task(walk *job, const task *now, bool by_thread, glk_vec *
         return leave_out(job, id, &now->trie->nodes[now->node]);
     }
     const glk_config *config = glk_config_at(job->epoch, id);
-    if (!by_thread || is_risky(job->epoch, config)) {
+    if (!by_thread || glk_threads_risk(job->epoch, config->threads, config->count)) {
         return walk_nodes(job, now->node, id, out);
     }
     for (uint32_t i = 0; i < config->count; i++) {
@@ -316,17 +306,11 @@ static glk_status walk_exits(walk *job, const glk_span *span, uint32_t rest, glk
     return GLK_OK;
 }
 
-static glk_status take(glk_epoch *self, size_t bytes, void **out, glk_error *err) {
-    GLK_TRY(glk_arena_take(&self->arena, bytes, out, err));
-    self->mask_bytes += bytes;
-    return GLK_OK;
-}
-
 static glk_status keep_list(glk_epoch *self, const glk_vec *ids, const uint32_t **out,
                             glk_error *err) {
     void *memory;
     size_t bytes = ids->count * sizeof(uint32_t);
-    GLK_TRY(take(self, bytes, &memory, err));
+    GLK_TRY(glk_epoch_take_mask(self, bytes, &memory, err));
     if (ids->count > 0) {
         memcpy(memory, ids->data, bytes);
     }
@@ -341,7 +325,7 @@ static glk_status densify(glk_epoch *self, glk_tokens *tokens, glk_error *err) {
     }
     uint32_t size = self->terminals->vocab->size;
     void *memory;
-    GLK_TRY(take(self, glk_mask_words(size) * sizeof(uint32_t), &memory, err));
+    GLK_TRY(glk_epoch_take_mask(self, glk_mask_words(size) * sizeof(uint32_t), &memory, err));
     glk_mask_write(tokens, size, memory, glk_mask_words(size));
     *tokens = (glk_tokens){.dense = memory};
     return GLK_OK;
@@ -363,7 +347,7 @@ static glk_status start_from_base(glk_epoch *self, const glk_span *span, const g
     if (base->dense == NULL) {
         return GLK_OK;
     }
-    GLK_TRY(take(self, count * sizeof(uint32_t), &memory, err));
+    GLK_TRY(glk_epoch_take_mask(self, count * sizeof(uint32_t), &memory, err));
     uint32_t *minus = memory;
     if (base->minus_count > 0) {
         memcpy(minus, base->minus, base->minus_count * sizeof *minus);
@@ -493,7 +477,7 @@ static glk_status unite_dense(glk_epoch *self, const glk_tokens *const *parts, u
                               glk_tokens *out, glk_error *err) {
     size_t words = glk_mask_words(self->terminals->vocab->size);
     void *memory;
-    GLK_TRY(take(self, words * sizeof(uint32_t), &memory, err));
+    GLK_TRY(glk_epoch_take_mask(self, words * sizeof(uint32_t), &memory, err));
     memset(memory, 0, words * sizeof(uint32_t));
     for (uint32_t i = 0; i < count; i++) {
         GLK_TRY(add_dense(parts[i], words, memory, &self->ids, err));
@@ -566,7 +550,7 @@ static glk_status config_mask(walk *job, glk_config *config, const glk_tokens **
     }
     void *memory, *parts;
     size_t bytes = (config->count + 1) * sizeof(const glk_tokens *);
-    GLK_TRY(take(self, sizeof(glk_tokens), &memory, job->err));
+    GLK_TRY(glk_epoch_take_mask(self, sizeof(glk_tokens), &memory, job->err));
     GLK_TRY(glk_alloc(NULL, bytes, &parts, job->err));
     job->undecided.count = 0;
     glk_status status = unite_threads(job, config, parts, memory);
@@ -605,8 +589,8 @@ static glk_status build_tight(glk_epoch *self, uint32_t id, uint64_t *steps,
                               const glk_tokens **out, glk_error *err) {
     size_t words = glk_mask_words(self->terminals->vocab->size);
     void *dense, *memory;
-    GLK_TRY(take(self, words * sizeof(uint32_t), &dense, err));
-    GLK_TRY(take(self, sizeof(glk_tokens), &memory, err));
+    GLK_TRY(glk_epoch_take_mask(self, words * sizeof(uint32_t), &dense, err));
+    GLK_TRY(glk_epoch_take_mask(self, sizeof(glk_tokens), &memory, err));
     memset(dense, 0, words * sizeof(uint32_t));
     GLK_TRY(glk_mask_walk(self, id, steps, dense, err));
     *(glk_tokens *)memory = (glk_tokens){.dense = dense};

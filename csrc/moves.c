@@ -9,11 +9,8 @@ static glk_status finish(glk_epoch *self, uint32_t raw, uint64_t *steps, uint32_
         return GLK_OK;
     }
     const glk_config *config = glk_config_at(self, raw);
-    bool risky = config->count == 0 && !config->can_end;
-    for (uint32_t i = 0; i < config->count && self->code->marked && !risky; i++) {
-        risky = glk_cont_at(self, config->threads[i].rest)->risky;
-    }
-    if (risky) {
+    bool empty = config->count == 0 && !config->can_end;
+    if (empty || glk_threads_risk(self, config->threads, config->count)) {
         GLK_TRY(glk_alive_filter(self, raw, steps, out, err));
         *out = *out == GLK_DEAD ? GLK_NONE : *out;
     }

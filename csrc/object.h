@@ -87,6 +87,10 @@ static inline uint32_t glk_object_class(const glk_object *self, uint32_t label) 
 static inline bool glk_object_may_run_out(const glk_object *self) {
     return glk_object_is_unique(self) && (self->container.flags & GLK_ENDLESS) == 0;
 }
+/* Whether too few different values may be left for the container to be finished. */
+static inline bool glk_object_is_tight(const glk_object *self) {
+    return glk_object_is_unique(self) && (self->container.flags & GLK_TIGHT) != 0;
+}
 /* Whether an item or key must come that differs from some known ones. */
 static inline bool glk_object_is_due(const glk_object *self, const glk_obligations *now,
                                      uint32_t phase) {
@@ -97,9 +101,8 @@ static inline bool glk_object_is_due(const glk_object *self, const glk_obligatio
  * finish because too few different values are left. */
 static inline bool glk_object_is_risky(const glk_object *self, const glk_obligations *now,
                                        uint32_t phase) {
-    bool tight = (self->container.flags & GLK_TIGHT) != 0;
     bool reads = now->start < GLK_START_SOME && now->seen != 0 && now->seen != GLK_SEEN_SOME;
-    return (tight && glk_object_is_unique(self)) || (reads && glk_object_may_run_out(self)) ||
+    return glk_object_is_tight(self) || (reads && glk_object_may_run_out(self)) ||
            glk_object_is_due(self, now, phase);
 }
 

@@ -143,9 +143,9 @@ static glk_status link_members(glk_program *self, uint32_t id, uint32_t *colon, 
 static glk_status link_container(glk_program *self, uint32_t id, uint32_t *colon,
                                  glk_error *err) {
     glk_object object = glk_object_view(&self->code, id);
-    bool tight = glk_object_is_unique(&object) && (object.container.flags & GLK_TIGHT) != 0;
     self->code.marked = self->code.marked || glk_object_is_unique(&object);
-    self->code.scarce = self->code.scarce || tight || glk_object_may_run_out(&object);
+    self->code.scarce = self->code.scarce || glk_object_is_tight(&object) ||
+                        glk_object_may_run_out(&object);
     GLK_TRY(link_gaps(self, id, err));
     return glk_object_is_array(&object) ? GLK_OK : link_members(self, id, colon, err);
 }

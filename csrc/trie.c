@@ -217,15 +217,6 @@ static void fill(const entry *entries, const shape *size, uint32_t *path, glk_tr
     nodes[next] = (glk_trie_node){.skip = next, .first = size->tokens};
 }
 
-void glk_trie_index_root(const glk_trie *self, uint32_t child[256]) {
-    for (uint32_t b = 0; b < 256; b++) {
-        child[b] = GLK_NONE;
-    }
-    for (uint32_t i = 1; i < self->count; i = self->nodes[i].skip) {
-        child[self->nodes[i].byte] = i;
-    }
-}
-
 /* The wide children of a node, if it has many. */
 static glk_status index_node(const glk_trie *self, uint32_t at, glk_arena *arena,
                              const glk_trie_wide **out, glk_error *err) {

@@ -99,9 +99,6 @@ static inline uint32_t glk_trie_below(uint32_t at, const glk_trie_wide *own,
 glk_status glk_trie_index(glk_trie *self, glk_trie_node *nodes, glk_arena *arena,
                                glk_error *err);
 
-/* child[b] = the root's child with byte b, or GLK_NONE. */
-void glk_trie_index_root(const glk_trie *self, uint32_t child[256]);
-
 /* Sorts `items` (by text, then id) and builds; equal (text, id) pairs are kept once.
  * GLK_ERR_LIMIT for a text over 65,535 bytes. */
 glk_status glk_trie_build(glk_trie_item *items, uint32_t count, glk_arena *arena, glk_trie *out,

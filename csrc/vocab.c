@@ -104,9 +104,7 @@ static glk_status build_trie(glk_vocab *self, const uint32_t *ends, glk_arena *s
         uint32_t clipped = length < GLK_NONE ? (uint32_t)length : GLK_NONE;
         items[count++] = (glk_trie_item){.text = text, .length = clipped, .id = id};
     }
-    GLK_TRY(glk_trie_build(items, count, &self->arena, &self->trie, err));
-    glk_trie_index_root(&self->trie, self->root_child);
-    return GLK_OK;
+    return glk_trie_build(items, count, &self->arena, &self->trie, err);
 }
 
 static glk_status build(glk_vocab *self, const uint8_t *bytes, const uint64_t *offsets,

@@ -19,7 +19,6 @@ struct glk_vocab {
     uint32_t *end_ids;         /* sorted, no duplicates, all < size */
     uint32_t end_count;
     glk_trie trie;             /* tokens with text whose every byte is reachable; end ids have no text here */
-    uint32_t root_child[256];  /* the trie's root child by byte, or GLK_NONE */
     glk_bytes reachable;       /* bytes with a token of their own */
     uint64_t terminals_budget; /* bytes for one epoch of shared terminals */
     pthread_mutex_t lock;      /* guards `terminals` (the pointer) */

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import struct
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -32,6 +33,7 @@ __all__ = [
     "VocabularyHandle",
     "expressions",
     "fail_allocation",
+    "packed",
     "raise_status",
     "scratch",
 ]
@@ -484,22 +486,24 @@ class GrammarBuilder:
         return GrammarHandle(self._handle, self.expressions, self._tokens_below)
 
 
+def packed(tokens: Sequence[bytes | None]) -> tuple[bytes, bytes]:
+    """All tokens as one text; as unsigned 64-bit integers where each begins and the last ends."""
+    ends = accumulate((len(token) if token else 0 for token in tokens), initial=0)
+    return b"".join(token for token in tokens if token), struct.pack(f"={len(tokens) + 1}Q", *ends)
+
+
 class VocabularyHandle:
     """Tokens as bytes, their trie and the tables that programs share. Thread-safe."""
 
     @classmethod
     def of(cls, tokens: Sequence[bytes | None], max_bytes: int) -> VocabularyHandle:
         """Of a few tokens, without end ids."""
-        ends = accumulate((len(token or b"") for token in tokens), initial=0)
-        offsets = ffi.new("uint64_t[]", list(ends))
-        text = b"".join(token for token in tokens if token)
-        return cls(text, ffi.buffer(offsets), len(tokens), (), max_bytes)
+        return cls(*packed(tokens), len(tokens), (), max_bytes)
 
     def __init__(
         self, text: Any, offsets: Any, size: int, end_ids: Sequence[int], max_bytes: int
     ) -> None:
-        """From buffers: all tokens one after the other, and where each begins and the last ends, as
-        unsigned 64-bit integers (:class:`gramlock._serial.PackedTokens`)."""
+        """From buffers as :func:`packed` makes them."""
         out, error = ffi.new("glk_vocab **"), scratch.error
         status = lib.glk_vocab_new(
             ffi.from_buffer("uint8_t[]", text),

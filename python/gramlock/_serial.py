@@ -8,27 +8,28 @@ content is checked as well, item by item, while it is read.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import struct
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from itertools import accumulate, islice
+from itertools import islice
 from operator import gt
 from typing import Any, overload
 
-from ._core import Expressions, GrammarHandle, expressions, raise_status, scratch
+from ._core import Expressions, GrammarHandle, expressions, packed, raise_status, scratch
 from ._native import ffi, lib
 from .errors import SerializationError
 from .limits import Limits
 
 __all__ = [
+    "Identity",
     "PackedTokens",
     "pack_tokens",
     "read_program",
     "read_vocabulary",
-    "vocabulary_digest",
     "write_program",
     "write_vocabulary",
 ]
@@ -87,19 +88,23 @@ def pack_tokens(tokens: Sequence[bytes | None]) -> PackedTokens:
     """The same tokens, packed."""
     if isinstance(tokens, PackedTokens):
         return tokens
-    ends = accumulate((len(token) if token else 0 for token in tokens), initial=0)
-    offsets = struct.pack(f"={len(tokens) + 1}Q", *ends)
-    text = b"".join(token for token in tokens if token)
+    text, offsets = packed(tokens)
     return PackedTokens(memoryview(text), memoryview(offsets).cast("Q"))
 
 
-def vocabulary_digest(tokens: Sequence[bytes | None], end_ids: Sequence[int]) -> bytes:
-    """16 bytes that tell vocabularies apart: their tokens and end ids, with numbers as on disk."""
-    packed = pack_tokens(tokens)
-    digest = hashlib.blake2b(packed.text, digest_size=16)
-    digest.update(packed.offsets)
-    digest.update(repr(sorted(end_ids)).encode())
-    return digest.digest()
+class Identity:
+    """What tells a vocabulary from others; its programs keep this, and need not keep it."""
+
+    def __init__(self, tokens: PackedTokens, end_ids: Sequence[int]) -> None:
+        self.tokens, self.end_ids = tokens, end_ids
+
+    @functools.cached_property
+    def digest(self) -> bytes:
+        """16 bytes of its tokens and end ids, with numbers as on disk."""
+        digest = hashlib.blake2b(self.tokens.text, digest_size=16)
+        digest.update(self.tokens.offsets)
+        digest.update(repr(sorted(self.end_ids)).encode())
+        return digest.digest()
 
 
 # ---- the header
@@ -195,7 +200,7 @@ def _ids(record: dict[str, Any], name: str, below: int) -> list[int]:
 
 
 def write_vocabulary(
-    tokens: Sequence[bytes | None],
+    tokens: PackedTokens,
     end_ids: Sequence[int],
     special_ids: frozenset[int],
     names: dict[int, str],
@@ -203,7 +208,6 @@ def write_vocabulary(
     family: str,
 ) -> bytes:
     """A vocabulary as bytes."""
-    packed = pack_tokens(tokens)
     record = {
         "end_ids": list(end_ids),
         "special_ids": sorted(special_ids),
@@ -213,7 +217,7 @@ def write_vocabulary(
         "family": family,
     }
     description = json.dumps(record, separators=(",", ":")).encode()
-    return _seal(b"voc\n", _join([description, packed.offsets, packed.text]))
+    return _seal(b"voc\n", _join([description, tokens.offsets, tokens.text]))
 
 
 def read_vocabulary(data: Any) -> dict[str, Any]:
@@ -253,15 +257,15 @@ def read_vocabulary(data: Any) -> dict[str, Any]:
 
 
 def _words_of(grammar: GrammarHandle) -> bytes:
-    size, error = scratch.size, scratch.error
-    status = lib.glk_grammar_write(grammar._handle, ffi.NULL, 0, size, error)
-    if status != lib.GLK_OK:
-        raise_status(status, error)
-    words = ffi.new("uint32_t[]", size[0])
-    status = lib.glk_grammar_write(grammar._handle, words, size[0], size, error)
-    if status != lib.GLK_OK:
-        raise_status(status, error)
-    return bytes(ffi.buffer(words))
+    size, error, capacity = scratch.size, scratch.error, 4096  # enough for most schemas
+    while True:
+        words = ffi.new("uint32_t[]", capacity)
+        status = lib.glk_grammar_write(grammar._handle, words, capacity, size, error)
+        if status != lib.GLK_OK:
+            raise_status(status, error)
+        if size[0] <= capacity:
+            return bytes(ffi.buffer(words, size[0] * 4))
+        capacity = int(size[0])
 
 
 def _grammar_of(section: memoryview, store: Expressions, tokens_below: int) -> GrammarHandle:

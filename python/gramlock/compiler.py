@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._core import ProgramHandle
 from ._matching import MatcherHandle
-from ._serial import read_program, write_program
+from ._serial import Identity, read_program, write_program
 from .grammar import Grammar
 from .limits import Limits
 from .matcher import Matcher
@@ -34,12 +34,12 @@ class Program:
         self,
         grammar: Grammar,
         handle: ProgramHandle,
-        vocabulary: Vocabulary,
+        identity: Identity,
         limits: Limits,
         missing_bytes: frozenset[int] = frozenset(),
     ) -> None:
         self.grammar = grammar
-        self._vocabulary, self._limits = vocabulary, limits
+        self._identity, self._limits = identity, limits
         self.missing_bytes = missing_bytes
         self._handle = handle
 
@@ -72,7 +72,7 @@ class Program:
         They hold the finished grammar, the budgets, and the digest of the vocabulary; neither
         the schema nor its report, nor the tables that grew in use.
         """
-        return write_program(self.grammar._handle, self._limits, self._vocabulary.digest)
+        return write_program(self.grammar._handle, self._limits, self._identity.digest)
 
     @classmethod
     def from_bytes(cls, data: Any, vocabulary: Vocabulary) -> Program:
@@ -90,7 +90,7 @@ class Program:
         Cost: that of compiling a finished grammar: the schema is not looked at again.
         """
         grammar, limits = read_program(data, vocabulary.digest)
-        return vocabulary.compile(Grammar(grammar, None, limits), limits=limits)
+        return vocabulary._program(Grammar(grammar, None, limits), limits)
 
     def dump(self) -> str:
         """The flat program as text, for people and tests."""

@@ -18,7 +18,7 @@ from ._core import (
     expressions,
 )
 from ._matching import MatcherHandle
-from ._serial import pack_tokens, read_vocabulary, vocabulary_digest, write_vocabulary
+from ._serial import Identity, pack_tokens, read_vocabulary, write_vocabulary
 from .compiler import Program
 from .errors import GramlockError, UnsatisfiableError, VocabularyError
 from .grammar import Grammar
@@ -68,7 +68,7 @@ class Vocabulary:
             self._packed.text, self._packed.offsets, self.size, self.end_ids, max_bytes
         )
         self.missing_bytes = frozenset(range(256)) - self._handle.reachable()
-        self._digest: bytes | None = None
+        self._identity = Identity(self._packed, self.end_ids)
         self._lock = threading.Lock()
         self._programs: OrderedDict[tuple[int, Limits], Program] = OrderedDict()
         self._grammars: OrderedDict[tuple[str, Limits | None], Grammar] = OrderedDict()
@@ -293,9 +293,7 @@ class Vocabulary:
 
         Programs are for one vocabulary; their files name it so. Cost: milliseconds, once.
         """
-        if self._digest is None:
-            self._digest = vocabulary_digest(self._packed, self.end_ids)
-        return self._digest
+        return self._identity.digest
 
     def compile(
         self,
@@ -330,14 +328,18 @@ class Vocabulary:
             if known is not None:
                 self._programs.move_to_end(key)
                 return known
+        program = self._program(grammar, limits)
+        with self._lock:
+            _keep(self._programs, key, program)
+        return program
+
+    def _program(self, grammar: Grammar, limits: Limits) -> Program:
+        """A fresh program, which nobody else will be given."""
         missing = self.missing_bytes
         if missing:
             missing &= grammar._handle.bytes_used()
         handle = self._compile(grammar, limits)
-        program = Program(grammar, handle, self, limits, missing)
-        with self._lock:
-            _keep(self._programs, key, program)
-        return program
+        return Program(grammar, handle, self._identity, limits, missing)
 
     def _grammar(
         self, schema: Mapping[str, Any] | bool, limits: Limits | None, options: dict[str, Any]
