@@ -11,7 +11,10 @@ import sys
 import gramlock
 
 PROBE = "import sys, gramlock; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-HEAVY = {"gguf", "jsonschema", "mcp", "rich", "sentencepiece", "tiktoken", "tokenizers", "torch"}
+HEAVY = set(
+    "anyio gguf httpx jiter jsonschema mcp opentelemetry psycopg regress rich sentencepiece "
+    "sqlalchemy starlette tiktoken tokenizers torch uvicorn".split()
+)
 HEAVY |= {"jsonschema_specifications", "numpy", "pydantic", "referencing", "transformers", "typer"}
 
 

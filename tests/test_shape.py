@@ -55,6 +55,7 @@ PYTHON_ORDER = [
     "compiler",
     "vocabulary",
     "integrations",
+    "tools",
     "conformance",
     "demo",
     "cli",
@@ -62,7 +63,10 @@ PYTHON_ORDER = [
 ]
 FRONT_ENDS = {"syntax", "schema"}
 FRONT_END_IMPORTS = {"errors", "limits", "_core", "syntax", "schema"}
-OPTIONAL = {"gguf", "jsonschema", "mcp", "rich", "sentencepiece", "tiktoken", "tokenizers"}
+OPTIONAL = set(
+    "anyio gguf httpx jiter jsonschema mcp opentelemetry psycopg regress rich sentencepiece "
+    "sqlalchemy starlette tiktoken tokenizers uvicorn".split()
+)
 OPTIONAL |= {"torch", "transformers", "typer"}
 
 MAX_FILE = 800

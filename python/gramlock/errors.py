@@ -12,6 +12,10 @@
     ├── LimitError                    a budget was passed: which one, how much was asked
     ├── MatcherError                  a sequence that cannot go on: row, step, reason
     ├── SerializationError            bytes that are damaged or foreign
+    ├── ToolLayerError                the tool layer: calls, definitions, records
+    │   ├── ToolCallError             text or object that is no tool call; names the layer
+    │   ├── ToolDefinitionError       a tool that contradicts itself
+    │   └── LedgerError               the record of effects cannot be read or written
     └── MissingDependencyError        an optional package is needed; says how to install it
 """
 
@@ -25,11 +29,15 @@ __all__ = [
     "GrammarSyntaxError",
     "GramlockError",
     "InvalidSchemaError",
+    "LedgerError",
     "LimitError",
     "MatcherError",
     "MissingDependencyError",
     "Place",
     "SerializationError",
+    "ToolCallError",
+    "ToolDefinitionError",
+    "ToolLayerError",
     "UnsatisfiableError",
     "UnsupportedSchemaError",
     "VocabularyError",
@@ -150,3 +158,28 @@ class MissingDependencyError(GramlockError, ImportError):
     def __init__(self, package: str, extra: str) -> None:
         self.package, self.extra = package, extra
         super().__init__(f"{package} is not installed; pip install 'gramlock[{extra}]'")
+
+
+class ToolLayerError(GramlockError):
+    """Base of the errors of :mod:`gramlock.tools`."""
+
+
+class ToolCallError(ToolLayerError, ValueError):
+    """Text or an object that is not a tool call.
+
+    Attributes:
+        layer: Which part is wrong: ``"call"`` (the message around it), ``"name"`` or
+            ``"arguments"``.
+    """
+
+    def __init__(self, message: str, layer: str) -> None:
+        self.layer = layer
+        super().__init__(f"{layer}: {message}")
+
+
+class ToolDefinitionError(ToolLayerError, ValueError):
+    """A tool's definition that contradicts itself, or an option that does not exist."""
+
+
+class LedgerError(ToolLayerError):
+    """The record of effects cannot be read or written; nothing was executed."""

@@ -1,0 +1,32 @@
+"""Tool calls: read, validated, authorised, dispatched, repaired, reconciled.
+
+A tool call is an untrusted message: generating it performs nothing. Application code executes it,
+and only after everything that can be checked has been. "Valid JSON" and "right" are different
+things, and so are "rejected", "failed", "accepted" and "unknown whether it happened".
+
+Nothing here needs a grammar, a vocabulary or a model: it works on any model's output. Public names
+are imported on use, so that the optional packages behind them are needed only by who uses them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__: list[str] = []
+
+# Public name -> module of this package that defines it.
+_HOME: dict[str, str] = {}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
