@@ -12,10 +12,14 @@ where neither exists those tests are skipped and say so.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import databases
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -71,3 +75,31 @@ def real() -> Any:
         return model.real_model()
     except GramlockError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[databases.Cluster]:
+    """A PostgreSQL server; skips where none can be had, which in CI is a failure."""
+    try:
+        if find_spec("psycopg") is None:
+            raise databases.NoServer("psycopg is not installed")
+        server = databases.Cluster()
+    except databases.NoServer as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a ledger may lie, empty: a file's path, then a URL."""
+    pytest.importorskip("sqlalchemy")
+    if request.param == "sqlite":
+        yield str(tmp_path / "ledger.db")
+        return
+    server = request.getfixturevalue("cluster")
+    schema = server.make_schema()
+    yield server.url(schema)
+    server.drop_schema(schema)

@@ -182,4 +182,4 @@ class ToolDefinitionError(ToolLayerError, ValueError):
 
 
 class LedgerError(ToolLayerError):
-    """The record of effects cannot be read or written; nothing was executed."""
+    """The record of effects cannot be read or written; before a write: nothing was executed."""

@@ -13,10 +13,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__: list[str] = []
+__all__: list[str] = [
+    "Begun",
+    "Entry",
+    "Evidence",
+    "Ledger",
+    "LookUp",
+    "OperationKey",
+]
 
 # Public name -> module of this package that defines it.
-_HOME: dict[str, str] = {}
+_HOME: dict[str, str] = {
+    "Begun": "ledger",
+    "Entry": "ledger",
+    "Evidence": "ledger",
+    "Ledger": "ledger",
+    "LookUp": "ledger",
+    "OperationKey": "ledger",
+}
 
 
 def __getattr__(name: str) -> Any:
