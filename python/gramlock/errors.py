@@ -15,6 +15,8 @@
     ├── ToolLayerError                the tool layer: calls, definitions, records
     │   ├── ToolCallError             text or object that is no tool call; names the layer
     │   ├── ToolDefinitionError       a tool that contradicts itself
+    │   ├── NotJsonError              a value that JSON cannot express
+    │   ├── PointerError              no JSON pointer or path, or one that leads nowhere
     │   └── LedgerError               the record of effects cannot be read or written
     └── MissingDependencyError        an optional package is needed; says how to install it
 """
@@ -33,7 +35,9 @@ __all__ = [
     "LimitError",
     "MatcherError",
     "MissingDependencyError",
+    "NotJsonError",
     "Place",
+    "PointerError",
     "SerializationError",
     "ToolCallError",
     "ToolDefinitionError",
@@ -179,6 +183,32 @@ class ToolCallError(ToolLayerError, ValueError):
 
 class ToolDefinitionError(ToolLayerError, ValueError):
     """A tool's definition that contradicts itself, or an option that does not exist."""
+
+
+class NotJsonError(ToolLayerError, ValueError):
+    """A value that JSON cannot express: NaN, a set, a member's name that is no string, a cycle.
+
+    Attributes:
+        path: Where in the value, as ``$.a[0]``.
+        reason: Why, one line.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: {reason}")
+
+
+class PointerError(ToolLayerError, ValueError):
+    """Text that is no JSON pointer or path, or one that leads nowhere in a value.
+
+    Attributes:
+        pointer: The text.
+        reason: Why, one line.
+    """
+
+    def __init__(self, pointer: str, reason: str) -> None:
+        self.pointer, self.reason = pointer, reason
+        super().__init__(f"{pointer[:200]!r}: {reason}")
 
 
 class LedgerError(ToolLayerError):

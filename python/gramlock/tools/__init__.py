@@ -13,16 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__: list[str] = [
-    "Begun",
-    "Entry",
-    "Evidence",
-    "Ledger",
-    "LookUp",
-    "OperationKey",
-]
-
-# Public name -> module of this package that defines it.
+# Public name -> module of this package that defines it. No name is also that of a module: whoever
+# imported the module first would find it in place of what the name stands for.
 _HOME: dict[str, str] = {
     "Begun": "ledger",
     "Entry": "ledger",
@@ -30,7 +22,11 @@ _HOME: dict[str, str] = {
     "Ledger": "ledger",
     "LookUp": "ledger",
     "OperationKey": "ledger",
+    "Violation": "violation",
+    "digest": "canonical",
 }
+
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
