@@ -22,6 +22,11 @@ _HOME: dict[str, str] = {
     "Ledger": "ledger",
     "LookUp": "ledger",
     "OperationKey": "ledger",
+    "StatusReport": "tool",
+    "Tool": "tool",
+    "ToolLimits": "tool",
+    "ToolReport": "toolset",
+    "ToolSet": "toolset",
     "Violation": "violation",
     "digest": "canonical",
 }
