@@ -17,6 +17,10 @@
     │   ├── ToolDefinitionError       a tool that contradicts itself
     │   ├── NotJsonError              a value that JSON cannot express
     │   ├── PointerError              no JSON pointer or path, or one that leads nowhere
+    │   ├── ToolError                 a handler says: not done, and nothing has changed
+    │   ├── InvalidResultError        a handler says: done, but the reply breaks its contract
+    │   ├── ApprovalError             an approval that cannot be given
+    │   ├── ResultStoreError          a stored result that is not there, or too large to store
     │   └── LedgerError               the record of effects cannot be read or written
     └── MissingDependencyError        an optional package is needed; says how to install it
 """
@@ -27,9 +31,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = [
+    "ApprovalError",
     "GrammarError",
     "GrammarSyntaxError",
     "GramlockError",
+    "InvalidResultError",
     "InvalidSchemaError",
     "LedgerError",
     "LimitError",
@@ -38,9 +44,11 @@ __all__ = [
     "NotJsonError",
     "Place",
     "PointerError",
+    "ResultStoreError",
     "SerializationError",
     "ToolCallError",
     "ToolDefinitionError",
+    "ToolError",
     "ToolLayerError",
     "UnsatisfiableError",
     "UnsupportedSchemaError",
@@ -209,6 +217,38 @@ class PointerError(ToolLayerError, ValueError):
     def __init__(self, pointer: str, reason: str) -> None:
         self.pointer, self.reason = pointer, reason
         super().__init__(f"{pointer[:200]!r}: {reason}")
+
+
+class ToolError(ToolLayerError):
+    """Raised by a tool's handler: the operation was not done, and nothing has changed.
+
+    It is a promise about the world, the only way for a write to end as ``failed``: whatever else
+    a write raises is ``uncertain``. The message and the details are written for the model and
+    reach it as they are; any other exception's text does not.
+
+    Attributes:
+        message: What went wrong, in words the model can act on.
+        details: Further JSON data for the model, or None.
+    """
+
+    def __init__(self, message: str, *, details: object = None) -> None:
+        self.message, self.details = message, details
+        super().__init__(message)
+
+
+class InvalidResultError(ToolLayerError):
+    """Raised by a tool's handler: the operation was executed, but its reply breaks its contract.
+
+    The call ends as ``invalid_result``: effects may exist. The message reaches the model.
+    """
+
+
+class ApprovalError(ToolLayerError):
+    """An approval that cannot be given: no plain consent, no approver, or a store that is full."""
+
+
+class ResultStoreError(ToolLayerError):
+    """A stored result that is not there or not visible to who asks, or one too large to store."""
 
 
 class LedgerError(ToolLayerError):

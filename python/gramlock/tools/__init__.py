@@ -16,19 +16,31 @@ from typing import Any
 # Public name -> module of this package that defines it. No name is also that of a module: whoever
 # imported the module first would find it in place of what the name stands for.
 _HOME: dict[str, str] = {
+    "Accepted": "outcome",
+    "Approval": "approvals",
+    "ApprovalRequest": "approvals",
+    "ApprovalStore": "approvals",
     "Begun": "ledger",
+    "Context": "context",
     "Entry": "ledger",
     "Evidence": "ledger",
     "Ledger": "ledger",
     "LookUp": "ledger",
     "OperationKey": "ledger",
+    "Outcome": "outcome",
+    "ResultStore": "results",
     "StatusReport": "tool",
+    "StoredResult": "results",
     "Tool": "tool",
+    "ToolError": "outcome",
     "ToolLimits": "tool",
     "ToolReport": "toolset",
+    "ToolResult": "outcome",
     "ToolSet": "toolset",
     "Violation": "violation",
+    "approve": "approvals",
     "digest": "canonical",
+    "request_approval": "approvals",
 }
 
 __all__ = sorted(_HOME)
