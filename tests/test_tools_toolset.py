@@ -103,7 +103,7 @@ def test_arguments_are_objects_although_the_schema_leaves_it_open() -> None:
 
 
 def test_grammars_are_compiled_for_a_vocabulary() -> None:
-    vocabulary = gramlock.Vocabulary([bytes([b]) for b in range(256)])
+    vocabulary = gramlock.Vocabulary.from_tokens([bytes([b]) for b in range(256)])
     reports = ToolSet([tool("a"), tool("b", {"type": "object", "minProperties": -1})]).compile(
         vocabulary, validators=False
     )

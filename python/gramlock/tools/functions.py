@@ -145,9 +145,25 @@ def _read(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, An
     if not inspect.isroutine(source):
         source = type(source).__call__
     try:
-        return inspect.signature(function), get_type_hints(source, include_extras=True)
+        return inspect.signature(function), _hints(source)
     except (NameError, TypeError, ValueError) as error:
         raise ToolDefinitionError(f"its annotations cannot be read: {error}") from error
+
+
+def _hints(source: Any) -> dict[str, Any]:
+    """Annotations as objects. Written as text, they may name what is local to the function that
+    makes the tool; as pydantic does, the callers' names are tried, the nearest first."""
+    frame: Any = inspect.currentframe()
+    names: dict[str, Any] | None = None
+    while True:
+        try:
+            return get_type_hints(source, localns=names, include_extras=True)
+        except NameError:
+            while frame is not None and frame.f_globals.get("__package__") == __package__:
+                frame = frame.f_back
+            if frame is None:
+                raise
+            frame, names = frame.f_back, {**frame.f_locals, **(names or {})}
 
 
 def _context_parameter(signature: inspect.Signature, hints: Mapping[str, Any]) -> str | None:
@@ -207,7 +223,8 @@ def _parameters(
     )
     members.__annotations__ = {p.name: hints[p.name] for p in shown}
     try:
-        return TypeAdapter(members), schema_of(members)
+        schema = schema_of(members)
+        return TypeAdapter(members), schema
     except GrammarError as error:
         raise ToolDefinitionError(str(error)) from error
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import ToolDefinitionError
 from .canonical import digest
@@ -182,14 +182,25 @@ class Tool:
         except ToolDefinitionError as error:
             raise ToolDefinitionError(f"tool {self.name!r}: {error}") from None
 
+    @overload
     @classmethod
-    def from_function(cls, function: Callable[..., Any], **options: Any) -> Tool:
+    def from_function(cls, function: Callable[..., Any], **options: Any) -> Tool: ...
+
+    @overload
+    @classmethod
+    def from_function(cls, **options: Any) -> Callable[[Callable[..., Any]], Tool]: ...
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any] | None = None, **options: Any) -> Any:
         """A tool of a typed function: schemas from its annotations, texts from its docstring.
 
         The arguments are checked by the JSON Schema first; then pydantic builds the values that the
         function takes. What only pydantic finds is a violation of the domain. What the function
         returns is written as JSON by its return annotation. A parameter ``context`` without
         annotation, or annotated :class:`Context`, receives the trusted context and is not shown.
+
+        Serves as a decorator, too: ``@Tool.from_function``, or with options
+        ``@Tool.from_function(effect="read")``.
 
         Args:
             function: With an annotation for each parameter that a model fills.
@@ -203,6 +214,8 @@ class Tool:
         """
         from .functions import tool_of
 
+        if function is None:
+            return lambda decorated: tool_of(cls, decorated, options)
         return tool_of(cls, function, options)
 
     @classmethod

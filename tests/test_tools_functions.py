@@ -1,0 +1,344 @@
+"""Tools of typed functions: the schema judges first, pydantic builds the values."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import functools
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, Optional
+
+import pytest
+
+from gramlock.errors import ToolDefinitionError
+from gramlock.tools import Tool, ToolSet
+
+pydantic = pytest.importorskip("pydantic")
+TypedDict = pytest.importorskip("typing_extensions").TypedDict  # older Pythons lack a part
+
+
+class Money(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+    cents: int
+    currency: Literal["EUR", "USD"] = "EUR"
+
+    @pydantic.model_validator(mode="after")
+    def _not_too_much(self) -> Any:
+        if self.cents > 10_000:
+            raise ValueError("more than the limit, 10,000 cents")
+        return self
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Receipt:
+    order: str
+    day: datetime.date
+    total: Decimal = Decimal(0)
+
+
+class Line(TypedDict):  # type: ignore[valid-type, misc]
+    sku: str
+    count: Annotated[int, pydantic.Field(ge=1, description="How many.")]
+
+
+def refund(order_id: str, amount: Money, day: datetime.date, note: str | None = None) -> Receipt:
+    """Refund an order.
+
+    The whole of it, or a part.
+
+    Args:
+        order_id: As printed on
+            the receipt.
+        amount (Money): How much.
+        day: When it was bought.
+
+    Returns:
+        What was done.
+    """
+    assert isinstance(amount, Money)
+    return Receipt(order_id, day, Decimal(amount.cents) / 100)
+
+
+MADE = Tool.from_function(refund)
+GOOD = {"order_id": "A-1", "amount": {"cents": 500}, "day": "2026-12-01"}
+
+
+def call(made: Tool, arguments: dict[str, Any], context: Any = None) -> Any:
+    args, kwargs = made.invoke_arguments(arguments, context)
+    return made.handler(*args, **kwargs)
+
+
+def domain(made: Tool, arguments: dict[str, Any]) -> list[str]:
+    found = [v for check in made.checks for v in check(arguments, None)]
+    assert all(v.boundary == "domain" for v in found)
+    return [str(v) for v in found]
+
+
+def test_names_texts_and_schemas_are_read() -> None:
+    assert MADE.name == "refund"
+    assert MADE.description == "Refund an order.\n\nThe whole of it, or a part."
+    assert MADE.effect == "write"
+    properties = MADE.parameters["properties"]
+    assert properties["order_id"]["description"] == "As printed on the receipt."
+    assert properties["amount"]["description"] == "How much."
+    assert properties["day"]["format"] == "date"
+    assert "description" not in properties["note"]
+    assert MADE.parameters["required"] == ["order_id", "amount", "day"]
+    assert MADE.parameters["additionalProperties"] is False
+    assert MADE.parameters["$defs"]["Money"]["additionalProperties"] is False
+    assert MADE.result is not False
+    assert MADE.result is not None
+    assert MADE.result["required"] == ["order", "day"]  # type: ignore[index]
+
+
+def test_values_are_built_and_the_result_is_written_as_json() -> None:
+    assert domain(MADE, GOOD) == []
+    assert call(MADE, GOOD) == {"order": "A-1", "day": "2026-12-01", "total": "5"}
+
+
+def test_what_only_pydantic_finds_is_a_violation_of_the_domain() -> None:
+    found = domain(MADE, {**GOOD, "amount": {"cents": 10_001}})
+    assert found == ["$.amount: more than the limit, 10,000 cents"]
+
+
+def test_every_violation_is_found_with_its_place() -> None:
+    def even(number: int) -> int:
+        if number % 2:
+            raise AssertionError("must be even")
+        return number
+
+    Even = Annotated[int, pydantic.AfterValidator(even)]  # noqa: N806
+
+    @Tool.from_function
+    def add(numbers: list[Even], more: dict[str, Even | None]) -> None:
+        """Add."""
+
+    found = domain(add, {"numbers": [1, 2, 3], "more": {"a/b": 5, "c": None}})
+    assert found[:2] == ["$.numbers[0]: must be even", "$.numbers[2]: must be even"]
+    (more,) = [v for check in add.checks for v in check({"numbers": [], "more": {"a/b": 5}}, 0)]
+    assert (more.pointer, more.path) == ("/more/a~1b", "$.more['a/b']")
+
+
+def test_a_validator_that_breaks_is_no_verdict() -> None:
+    def broken(value: str) -> str:
+        raise KeyError(value)
+
+    def look_up(order: Annotated[str, pydantic.AfterValidator(broken)]) -> None:
+        """Look up."""
+
+    (check,) = Tool.from_function(look_up).checks
+    with pytest.raises(KeyError):
+        check({"order": "A"}, None)
+
+
+def test_digits_of_a_decimal_are_kept() -> None:
+    seen: list[Decimal] = []
+
+    @Tool.from_function(effect="read")
+    def convert(amount: Decimal) -> Decimal:
+        """Convert."""
+        seen.append(amount)
+        return amount
+
+    exact = Decimal("0.10000000000000000000000000001")
+    assert call(convert, {"amount": exact}) == str(exact)
+    assert seen == [exact]
+    assert convert.parameters["properties"]["amount"]["type"] == "number"
+    assert convert.effect == "read"
+
+
+def test_defaults_are_the_functions_own_and_whole_floats_are_integers() -> None:
+    @Tool.from_function
+    def pick(count: int, of: int = 5, *, colour: Colour = Colour.RED) -> list[Any]:
+        """Pick."""
+        return [count, of, colour.name]
+
+    assert call(pick, {"count": 3.0}) == [3, 5, "RED"]
+    assert call(pick, {"count": 3, "colour": "red"}) == [3, 5, "RED"]
+
+
+class Context:
+    pass
+
+
+# A stand-in for the package's own class: known by the module that it is defined in.
+Context.__module__ = "gramlock.tools.context"
+
+
+def test_the_context_is_not_shown() -> None:
+    def by_name(a: int, context) -> Any:  # type: ignore[no-untyped-def]
+        """Do."""
+        return [a, context]
+
+    def by_type(trusted: Context, a: int) -> Any:
+        """Do."""
+        return [a, trusted]
+
+    def optional(a: int, trusted: Optional[Context] = None) -> Any:  # noqa: UP045
+        """Do."""
+        return [a, trusted]
+
+    def member(a: int, context: str) -> Any:
+        """Do."""
+        return [a, context]
+
+    for function in (by_name, by_type, optional):
+        made = Tool.from_function(function)
+        assert list(made.parameters["properties"]) == ["a"]
+        assert call(made, {"a": 1}, "trusted") == [1, "trusted"]
+        assert domain(made, {"a": 1, "context": "forged"}) != []
+    made = Tool.from_function(member)
+    assert list(made.parameters["properties"]) == ["a", "context"]
+    assert call(made, {"a": 1, "context": "said"}, "trusted") == [1, "said"]
+
+
+def test_members_without_a_parameter_are_refused_or_passed() -> None:
+    @Tool.from_function
+    def closed(a: int) -> None:
+        """Do."""
+
+    @Tool.from_function
+    def open_(a: int, **rest: int) -> dict[str, int]:
+        """Do."""
+        return rest
+
+    assert domain(closed, {"a": 1, "b": 2}) == ["$.b: Unexpected keyword argument"]
+    assert call(open_, {"a": 1, "b": 2}) == {"b": 2}
+
+
+def test_coroutine_functions() -> None:
+    @Tool.from_function
+    async def pay(day: datetime.date) -> datetime.date:
+        """Pay."""
+        await asyncio.sleep(0)
+        return day + datetime.timedelta(days=1)
+
+    assert pay.is_async
+    assert asyncio.run(call(pay, {"day": "2026-12-31"})) == "2027-01-01"
+    assert pay.result == {"format": "date", "type": "string"}
+
+
+class Desk:
+    def close(self, ticket: int) -> None:
+        """Close."""
+
+    def __call__(self, ticket: int) -> None:
+        """Close."""
+
+
+def test_methods_partials_and_objects() -> None:
+    assert list(Tool.from_function(Desk().close).parameters["properties"]) == ["ticket"]
+    made = Tool.from_function(Desk(), name="close", description="Close.")
+    assert list(made.parameters["properties"]) == ["ticket"]
+    assert made.result == {"type": "null"}
+    part = functools.partial(refund, note="n")
+    assert "order_id" in Tool.from_function(part, name="refund").parameters["properties"]
+
+
+def test_options_override_what_was_read() -> None:
+    made = Tool.from_function(
+        refund, name="pay_back", description="Pay back.", result=True, approval="required"
+    )
+    assert (made.name, made.description, made.result) == ("pay_back", "Pay back.", True)
+    assert made.approval == "required"
+    with pytest.raises(TypeError, match="aproval"):
+        Tool.from_function(refund, aproval="required")
+    with pytest.raises(TypeError, match="aproval"):
+        Tool.from_function(aproval="required")(refund)
+
+
+def bare(a: int, b) -> None:  # type: ignore[no-untyped-def]
+    """Do."""
+
+
+def positional(a: int, /) -> None:
+    """Do."""
+
+
+def variadic(*numbers: int) -> None:
+    """Do."""
+
+
+def undescribed(a: int) -> None: ...
+
+
+def without_schema(a: asyncio.Event) -> None:
+    """Do."""
+
+
+def strange_result(a: int) -> asyncio.Event:
+    """Do."""
+    return asyncio.Event()
+
+
+def dangling(a: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821, UP037
+    """Do."""
+
+
+def two_contexts(a: Context, b: Context) -> None:
+    """Do."""
+
+
+@pytest.mark.parametrize(
+    "function, where",
+    [
+        (bare, "without annotation: b"),
+        (positional, "by position"),
+        (variadic, "by position"),
+        (undescribed, "description"),
+        (without_schema, "JSON Schema"),
+        (strange_result, "state result="),
+        (dangling, "Nowhere"),
+        (two_contexts, "two parameters for one context: a, b"),
+        ("refund", "not a function"),
+    ],
+)
+def test_what_cannot_be_a_tool_says_why(function: Any, where: str) -> None:
+    with pytest.raises(ToolDefinitionError, match=where):
+        Tool.from_function(function)
+
+
+def test_a_result_without_schema_may_be_stated() -> None:
+    assert Tool.from_function(strange_result, result=True).result is True
+
+
+@pytest.mark.parametrize(
+    "returned, annotation",
+    [(math.nan, float), (object(), dict[str, str]), ({"a": object()}, dict[str, Any])],
+)
+def test_a_result_that_cannot_be_written_is_handed_on(returned: Any, annotation: Any) -> None:
+    def strange(a: int) -> Any:
+        """Do."""
+        return returned
+
+    strange.__annotations__["return"] = annotation
+    got = call(Tool.from_function(strange), {"a": 1})
+    assert got is returned or math.isnan(got)
+
+
+def test_results_of_the_wrong_shape_are_for_the_check_of_results() -> None:
+    @Tool.from_function
+    def lines(a: int) -> list[Line]:
+        """Do."""
+        return [{"sku": 3}]  # type: ignore[typeddict-item]
+
+    assert call(lines, {"a": 1}) == [{"sku": 3}]
+    assert isinstance(lines.result, dict)
+    assert lines.result["$defs"]["Line"]["required"] == ["sku", "count"]
+
+
+def test_the_grammar_of_a_typed_function_accepts_what_it_takes() -> None:
+    report = ToolSet([MADE]).compile(validators=False)["refund"]
+    assert report.grammar is not None
+    assert report.grammar.accepts(
+        '{"order_id": "A-1", "amount": {"cents": 500}, "day": "2026-12-01"}'
+    )
+    for wrong in ('"cents": "500"', '"cents": true', '"cents": 1, "more": 1'):
+        text = '{"order_id": "A-1", "amount": {' + wrong + '}, "day": "2026-12-01"}'
+        assert not report.grammar.accepts(text)
