@@ -23,19 +23,19 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 from ..errors import LedgerError
+from . import ledger_rows as rows
 from .ledger_records import (
     Begun,
     Claim,
     Entry,
     Evidence,
     LookUp,
-    LookUpKind,
     OperationKey,
     RecordedOutcome,
     State,
@@ -44,13 +44,6 @@ from .ledger_tables import Store, tables
 
 __all__ = ["Begun", "Claim", "Entry", "Evidence", "Ledger", "LookUp", "OperationKey"]
 
-#: Largest stored value, in bytes of its JSON text; larger ones belong into a store of results.
-MAX_VALUE = 1 << 20
-
-_FINAL = ("completed", "failed", "invalid_result", "accepted")
-_NO_EFFECT = ("failed", "retry_allowed")
-_EFFECT = ("completed", "invalid_result", "accepted")
-_OUTCOMES = frozenset((*_FINAL, "uncertain"))
 _ATTEMPTS = 5  # an entry seen may be abandoned by its owner before it is read
 
 
@@ -128,8 +121,8 @@ class Ledger:
         key.check()
         with self._store.reading() as connection:
             now = self._store.now(connection)
-            row = self._find(connection, key, digest, now)
-            return self._judge(connection, key, row, digest, now)
+            row = rows.find(connection, key, digest, now)
+            return rows.judge(connection, key, row, digest, now)
 
     def begin(
         self,
@@ -166,7 +159,7 @@ class Ledger:
             until = now + (self.lease if lease is None else lease)
             found: Entry | None = None
             if key.operation_id is None and not duplicate_ok:
-                found = self._find(connection, key, digest, now)
+                found = rows.find(connection, key, digest, now)
             entry = Entry(
                 id=uuid.uuid4().hex,
                 key=key,
@@ -258,7 +251,7 @@ class Ledger:
                 lapses.
             ValueError: No such outcome.
         """
-        if outcome not in _OUTCOMES:
+        if outcome not in rows.OUTCOMES:
             raise ValueError(f"no outcome of a write: {outcome!r}")
         self._fail_point("before_outcome")
         known = tables().entries
@@ -269,13 +262,13 @@ class Ledger:
         )
         with self._store.writing() as connection:
             now = self._store.now(connection)
-            values = _result_columns(value, message, reference, details)
+            values = rows.result_columns(value, message, reference, details)
             values |= {"state": outcome, "updated": now}
             if not running:
                 values["lease_until"] = now
             if connection.execute(known.update().where(mine).values(**values)).rowcount != 1:
                 self._add_late(connection, begun, outcome, value, message, details, now)
-            entry = self._read(connection, begun.entry_id, now)
+            entry = rows.read(connection, begun.entry_id, now)
         self._fail_point("after_outcome")
         return entry
 
@@ -300,12 +293,12 @@ class Ledger:
         mine = (known.c.id == begun.entry_id) & (known.c.attempt == begun.attempt)
         with self._store.writing() as connection:
             now = self._store.now(connection)
-            values = _result_columns(value, message, None, details)
+            values = rows.result_columns(value, message, None, details)
             del values["reference"]
             values |= {"state": outcome, "updated": now}
             done = (known.c.state == "completed") & mine
             connection.execute(known.update().where(done).values(**values))
-            return self._read(connection, begun.entry_id, now)
+            return rows.read(connection, begun.entry_id, now)
 
     def late(
         self,
@@ -321,7 +314,7 @@ class Ledger:
         It is evidence, which reconciliation weighs; a retry that had been allowed meanwhile is
         withdrawn when the late result says that an effect exists.
         """
-        if outcome not in _OUTCOMES:
+        if outcome not in rows.OUTCOMES:
             raise ValueError(f"no outcome of a write: {outcome!r}")
         with self._store.writing() as connection:
             now = self._store.now(connection)
@@ -333,13 +326,13 @@ class Ledger:
         Raises:
             LedgerError: No such entry, or *data* is no JSON or is too large.
         """
-        text = _encode(data)
+        text = rows.encode(data)
         if text is None:
             raise LedgerError("evidence: no JSON value, or over 1 MiB")
         with self._store.writing() as connection:
             now = self._store.now(connection)
-            self._read(connection, entry_id, now)
-            self._note(connection, entry_id, kind, text, now)
+            rows.read(connection, entry_id, now)
+            rows.note(connection, entry_id, kind, text, now)
 
     # ---- what is open
 
@@ -349,7 +342,7 @@ class Ledger:
         with self._store.reading() as connection:
             now = self._store.now(connection)
             row = connection.execute(known.select().where(known.c.id == entry_id)).first()
-            return self._with_evidence(connection, [_entry(row, now)])[0] if row else None
+            return rows.with_evidence(connection, [rows.to_entry(row, now)])[0] if row else None
 
     def unresolved(self, *, tool: str | None = None, limit: int | None = None) -> list[Entry]:
         """Entries that wait for a status look-up: uncertain and accepted ones, oldest first.
@@ -360,13 +353,13 @@ class Ledger:
         known = tables().entries
         with self._store.reading() as connection:
             now = self._store.now(connection)
-            query = known.select().where(self._open(now)).order_by(known.c.created, known.c.id)
+            query = known.select().where(rows.waiting(now)).order_by(known.c.created, known.c.id)
             if tool is not None:
                 query = query.where(known.c.tool == tool)
             if limit is not None:
                 query = query.limit(limit)
-            entries = [_entry(row, now) for row in connection.execute(query)]
-            return self._with_evidence(connection, entries)
+            entries = [rows.to_entry(row, now) for row in connection.execute(query)]
+            return rows.with_evidence(connection, entries)
 
     def claim(self, entry_id: str, lease: float | None = None) -> Claim | None:
         """The right to reconcile an unresolved entry; None when another holds it or it is settled.
@@ -377,7 +370,7 @@ class Ledger:
         token = f"{self.owner}:{uuid.uuid4().hex[:8]}"
         with self._store.writing() as connection:
             now = self._store.now(connection)
-            free = (known.c.id == entry_id) & self._open(now) & (known.c.lease_until <= now)
+            free = (known.c.id == entry_id) & rows.waiting(now) & (known.c.lease_until <= now)
             row = connection.execute(known.select().where(free).with_for_update()).first()
             if row is None:
                 return None
@@ -385,8 +378,8 @@ class Ledger:
             state = "accepted" if row.state == "accepted" else "uncertain"
             values = {"state": state, "owner": token, "lease_until": until}
             connection.execute(known.update().where(known.c.id == entry_id).values(**values))
-            entry = replace(_entry(row, now), owner=token, lease_until=until)
-            return Claim(self._with_evidence(connection, [entry])[0], token)
+            entry = replace(rows.to_entry(row, now), owner=token, lease_until=until)
+            return Claim(rows.with_evidence(connection, [entry])[0], token)
 
     def settle(
         self,
@@ -395,7 +388,9 @@ class Ledger:
         value: Any = None,
         *,
         message: str | None = None,
+        reference: str | None = None,
         details: Any = None,
+        value_kept: bool = True,
         evidence: Iterable[tuple[str, Any]] = (),
     ) -> Entry | None:
         """Write down what reconciliation found, and give the claim back.
@@ -407,7 +402,9 @@ class Ledger:
                 past its window, for an accepted operation, and when a late result arrived.
             value: The result, as for :meth:`finish`.
             message: One line.
+            reference: The receiver's name of the operation, if it told one.
             details: JSON that a replay needs besides.
+            value_kept: False where the operation has a result that is not known here.
             evidence: Pairs of kind and JSON data to note.
 
         Returns:
@@ -422,20 +419,21 @@ class Ledger:
             owned = (known.c.id == claim.entry.id) & (known.c.owner == claim.token)
             row = connection.execute(known.select().where(owned).with_for_update()).first()
             for kind, data in evidence:
-                self._note(connection, claim.entry.id, kind, _encode(data) or "null", now)
+                rows.note(connection, claim.entry.id, kind, rows.encode(data) or "null", now)
             if row is None or row.state not in ("uncertain", "accepted"):
                 return None
+            entry = rows.to_entry(row, now)
             values: dict[str, Any] = {"lease_until": now}
             if state == "retry_allowed":
                 allowed = row.state == "uncertain" and now < row.expires
-                if allowed and not self._has_late_effect(connection, row.id):
+                if allowed and not rows.has_late_effect(connection, row.id):
                     values |= {"state": state, "updated": now}
             elif state is not None:
-                values |= _result_columns(value, message, None, details)
-                del values["reference"]
+                values |= rows.result_columns(value, message, reference or entry.reference, details)
                 values |= {"state": state, "updated": now}
+                values["value_kept"] &= value_kept
             connection.execute(known.update().where(owned).values(**values))
-            return self._with_evidence(connection, [self._read(connection, claim.entry.id, now)])[0]
+            return rows.with_evidence(connection, [rows.read(connection, claim.entry.id, now)])[0]
 
     def purge(self, older_than: float | None = None) -> int:
         """Forget the results of operations that are settled and whose window is over.
@@ -489,7 +487,7 @@ class Ledger:
             expires=entry.expires,
             forgotten=False,
             value_kept=False,
-            arguments=_encode(entry.arguments),
+            arguments=rows.encode(entry.arguments),
         )
         statement = statement.on_conflict_do_nothing(index_elements=["key_hash"])
         statement = statement.execution_options(preserve_rowcount=True)
@@ -507,12 +505,12 @@ class Ledger:
         """The key, or an equal call, is there already: an answer, or a retry that was allowed."""
         entry = found
         for _ in range(_ATTEMPTS):
-            entry = entry or self._find(connection, key, digest, now, lock=True)
+            entry = entry or rows.find(connection, key, digest, now, lock=True)
             if entry is not None:
                 break
         if entry is None:
             raise LedgerError("the operation's entry comes and goes; nothing was executed")
-        answer = self._judge(connection, key, entry, digest, now)
+        answer = rows.judge(connection, key, entry, digest, now)
         if answer.kind != "none":
             return answer
         known = tables().entries
@@ -525,7 +523,7 @@ class Ledger:
             "updated": now,
         }
         connection.execute(known.update().where(known.c.id == entry.id).values(**values))
-        self._note(connection, entry.id, "retry", json.dumps({"attempt": attempt}), now)
+        rows.note(connection, entry.id, "retry", json.dumps({"attempt": attempt}), now)
         retried = replace(
             entry,
             state="in_progress",
@@ -535,69 +533,6 @@ class Ledger:
             updated=now,
         )
         return Begun(retried, attempt)
-
-    def _find(
-        self, connection: Any, key: OperationKey, digest: str, now: float, lock: bool = False
-    ) -> Entry | None:
-        """The entry of a key; without one the newest equal call that may have had an effect."""
-        known = tables().entries
-        query = known.select()
-        if key.operation_id is not None:
-            query = query.where(known.c.key_hash == key.hash)
-        else:
-            equal = (known.c.content_hash == key.content_hash(digest)) & (known.c.expires > now)
-            query = query.where(equal & known.c.state.not_in(_NO_EFFECT))
-            query = query.order_by(known.c.created.desc()).limit(1)
-        if lock:
-            query = query.with_for_update()
-        row = connection.execute(query).first()
-        return None if row is None else _entry(row, now)
-
-    def _judge(
-        self, connection: Any, key: OperationKey, entry: Entry | None, digest: str, now: float
-    ) -> LookUp:
-        """What a call has to be told about the entry that stands in its way."""
-        if entry is None:
-            return LookUp("none")
-        if key.operation_id is None:
-            return LookUp(
-                "suspected_duplicate",
-                replace(entry, value=None, value_kept=False, details=None),
-                f"an equal call is recorded as {entry.id} ({entry.state}); without an operation "
-                "id nothing tells whether this is the same wish or a second one",
-            )
-        if entry.digest != digest:
-            bare = replace(entry, value=None, value_kept=False, details=None, message=None)
-            message = "this operation was begun with other arguments"
-            return LookUp("changed_arguments", replace(bare, arguments=None), message)
-        late = now >= entry.expires
-        if entry.forgotten:
-            return LookUp("expired", entry, "the operation's window is over, its result forgotten")
-        if entry.state in _FINAL:
-            return LookUp("recorded", entry, "this operation has a recorded outcome")
-        if entry.state == "in_progress":
-            return LookUp("in_progress", entry, "this operation is being executed by another call")
-        if late:
-            message = "the operation's window is over: nothing is sent again under its key"
-            return LookUp("expired", entry, message)
-        if entry.state == "retry_allowed":
-            return LookUp("none", entry, "the receiver promised that it never saw the operation")
-        kind: LookUpKind = "uncertain"
-        entry = self._with_evidence(connection, [entry])[0]
-        return LookUp(kind, entry, "whether this operation took effect is unknown; it is not sent")
-
-    def _open(self, now: float) -> Any:
-        """SQL condition: waits for a status look-up."""
-        known = tables().entries
-        lapsed = (known.c.state == "in_progress") & (known.c.lease_until <= now)
-        return lapsed | known.c.state.in_(("uncertain", "accepted"))
-
-    def _read(self, connection: Any, entry_id: str, now: float) -> Entry:
-        known = tables().entries
-        row = connection.execute(known.select().where(known.c.id == entry_id)).first()
-        if row is None:
-            raise LedgerError(f"no entry {entry_id} in the ledger")
-        return _entry(row, now)
 
     def _add_late(
         self,
@@ -611,100 +546,18 @@ class Ledger:
     ) -> None:
         """A result that came after its attempt was given up."""
         data = {"outcome": outcome, "attempt": begun.attempt, "message": message}
-        text = _encode({**data, "value": value, "value_kept": True, "details": details})
-        text = text or _encode({**data, "value": None, "value_kept": False, "details": None})
-        self._read(connection, begun.entry_id, now)
-        self._note(connection, begun.entry_id, "late_result", text or "null", now)
+        text = rows.encode({**data, "value": value, "value_kept": True, "details": details})
+        text = text or rows.encode({**data, "value": None, "value_kept": False, "details": None})
+        # Locked first: a reconciliation that would allow a retry sees this result, or is seen here.
+        rows.read(connection, begun.entry_id, now, lock=True)
+        rows.note(connection, begun.entry_id, "late_result", text or "null", now)
         known = tables().entries
         same = (known.c.id == begun.entry_id) & (known.c.attempt == begun.attempt)
         held = (known.c.owner == begun.entry.owner) & known.c.state.in_(
             ("in_progress", "uncertain")
         )
         connection.execute(known.update().where(same & held).values(lease_until=now))
-        if outcome in _EFFECT:
+        if outcome in rows.EFFECT:
             allowed = (known.c.id == begun.entry_id) & (known.c.state == "retry_allowed")
             values = {"state": "uncertain", "updated": now, "lease_until": now}
             connection.execute(known.update().where(allowed).values(**values))
-
-    def _has_late_effect(self, connection: Any, entry_id: str) -> bool:
-        """Whether a late result of any attempt says that there may be an effect."""
-        noted = tables().evidence
-        mine = (noted.c.entry_id == entry_id) & (noted.c.kind == "late_result")
-        rows = connection.execute(noted.select().where(mine))
-        return any((_decode(row.data) or {}).get("outcome") in _EFFECT for row in rows)
-
-    def _note(self, connection: Any, entry_id: str, kind: str, text: str, now: float) -> None:
-        """Add evidence, or count it where it is the last thing that was noted."""
-        noted = tables().evidence
-        mine = noted.c.entry_id == entry_id
-        query = noted.select().where(mine).order_by(noted.c.id.desc()).limit(1)
-        last = connection.execute(query).first()
-        if last is not None and (last.kind, last.data) == (kind, text):
-            values = {"times": last.times + 1, "last_at": now}
-            connection.execute(noted.update().where(noted.c.id == last.id).values(**values))
-            return
-        row = {"kind": kind, "data": text, "first_at": now, "last_at": now, "times": 1}
-        connection.execute(noted.insert().values(entry_id=entry_id, **row))
-
-    def _with_evidence(self, connection: Any, entries: Sequence[Entry]) -> list[Entry]:
-        noted = tables().evidence
-        found: dict[str, list[Evidence]] = {entry.id: [] for entry in entries}
-        ids = list(found)
-        for start in range(0, len(ids), 500):  # SQLite bounds the parameters of a statement
-            mine = noted.c.entry_id.in_(ids[start : start + 500])
-            for row in connection.execute(noted.select().where(mine).order_by(noted.c.id)):
-                data = _decode(row.data)
-                found[row.entry_id].append(
-                    Evidence(row.kind, data, row.first_at, row.last_at, row.times)
-                )
-        return [replace(entry, evidence=tuple(found[entry.id])) for entry in entries]
-
-
-def _entry(row: Any, now: float) -> Entry:
-    """A row as an entry; an intent whose lease has lapsed reads as uncertain."""
-    lapsed = row.state == "in_progress" and row.lease_until <= now
-    return Entry(
-        id=row.id,
-        key=OperationKey(row.principal, row.tool, row.operation_id),
-        digest=row.digest,
-        state="uncertain" if lapsed else row.state,
-        value=_decode(row.value),
-        value_kept=row.value_kept,
-        message=_decode(row.message),
-        reference=_decode(row.reference),
-        details=_decode(row.details),
-        arguments=_decode(row.arguments),
-        owner=row.owner,
-        lease_until=row.lease_until,
-        attempt=row.attempt,
-        created=row.created,
-        updated=row.updated,
-        expires=row.expires,
-        forgotten=row.forgotten,
-    )
-
-
-def _result_columns(
-    value: Any, message: str | None, reference: str | None, details: Any
-) -> dict[str, Any]:
-    text = _encode(value)
-    return {
-        "value": text,
-        "value_kept": text is not None,
-        "message": None if message is None else _encode(message),
-        "reference": None if reference is None else _encode(reference),
-        "details": None if details is None else _encode(details),
-    }
-
-
-def _encode(value: Any) -> str | None:
-    """ASCII JSON text; None for what is no JSON value or too large to be kept."""
-    try:
-        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return text if len(text) <= MAX_VALUE else None
-
-
-def _decode(text: str | None) -> Any:
-    return None if text is None else json.loads(text)

@@ -121,10 +121,9 @@ class Evidence:
     """Something learnt about an entry that is not its outcome.
 
     Attributes:
-        kind: ``late_result`` (a handler that was given up returned after all), ``state`` (a read
-            shows the wished-for state, whoever made it so), ``other_arguments``, ``running``,
-            ``not_found``, ``inconclusive``, ``lookup_failed``, ``resolved``, ``retry``, or the
-            application's own.
+        kind: ``late_result`` (a handler that was given up returned after all), ``retry`` (one was
+            allowed and begun), a finding of :mod:`gramlock.tools.reconcile` (``record``, ``state``,
+            ``running``, ``not_found``, ...), or the application's own.
         data: JSON value, or None.
         first_at: When it was first seen, seconds since 1970.
         last_at: When it was last seen: the same thing seen again is counted, not repeated.
