@@ -7,19 +7,20 @@
 ``check``        is a schema usable, and does it mean what it should
 ``conformance``  what becomes of every JSON Schema keyword in an engine
 ``demo``         the whole thing at once, with a model of its own
+``ledger``       writes whose outcome is unknown, and asking what became of them
 ``report``       messages, JSON output, exit codes
 ``inputs``       reading schemas and instances; options that commands share
 ===============  ========================================================
 
 Exit codes of every command:
 
-===  ======================================================================
+===  ===================================================================================
   0  fine
-  1  something wrong was found (an instance, an answer, an unfinished text)
+  1  something was found (a wrong instance or answer, an unfinished text, an unresolved write)
   2  the command line is wrong, or a file cannot be read
   3  the schema is refused: invalid, unsupported, or nothing satisfies it
   4  a budget was passed, or the text cannot go on
-===  ======================================================================
+===  ===================================================================================
 """
 
 from __future__ import annotations

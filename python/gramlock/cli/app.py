@@ -10,6 +10,7 @@ from .check import check
 from .conformance import conformance
 from .demo import demo
 from .generate import generate
+from .ledger import ledger
 from .mask import mask
 
 __all__ = ["app"]
@@ -28,6 +29,7 @@ app.command()(mask)
 app.command()(check)
 app.command()(conformance)
 app.command()(demo)
+app.add_typer(ledger, name="ledger")
 
 
 def _version(wanted: bool) -> None:

@@ -28,6 +28,7 @@ _HOME: dict[str, str] = {
     "LookUp": "ledger",
     "OperationKey": "ledger",
     "Outcome": "outcome",
+    "Reconciliation": "reconciliation",
     "ResultStore": "results",
     "StatusReport": "tool",
     "StoredResult": "results",
@@ -40,6 +41,8 @@ _HOME: dict[str, str] = {
     "Violation": "violation",
     "approve": "approvals",
     "digest": "canonical",
+    "reconcile": "reconciliation",
+    "reconcile_async": "reconciliation",
     "request_approval": "approvals",
 }
 

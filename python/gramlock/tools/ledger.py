@@ -8,7 +8,7 @@ keeps them across threads, processes and, on PostgreSQL, machines:
   outcome, or ended without a known one;
 * no effect exists that the ledger has no entry for.
 
-Whether an *uncertain* effect exists only the receiver can say (:mod:`gramlock.tools.reconcile`
+Whether an *uncertain* effect exists only the receiver can say (:mod:`gramlock.tools.reconciliation`
 asks it), and whether a retry that it allowed is absorbed when the first request arrives late after
 all, only the receiver can promise. docs/tools-ledger.md tells both halves.
 

@@ -122,8 +122,8 @@ class Evidence:
 
     Attributes:
         kind: ``late_result`` (a handler that was given up returned after all), ``retry`` (one was
-            allowed and begun), a finding of :mod:`gramlock.tools.reconcile` (``record``, ``state``,
-            ``running``, ``not_found``, ...), or the application's own.
+            allowed and begun), a finding of :mod:`gramlock.tools.reconciliation` (``record``,
+            ``state``, ``running``, ``not_found``, ...), or the application's own.
         data: JSON value, or None.
         first_at: When it was first seen, seconds since 1970.
         last_at: When it was last seen: the same thing seen again is counted, not repeated.
