@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import pkgutil
 import random
@@ -303,7 +304,9 @@ def test_no_public_name_is_also_a_module() -> None:
     modules = {module.name for module in pkgutil.iter_modules(gramlock.tools.__path__)}
     assert not modules & set(gramlock.tools.__all__)
     for name in gramlock.tools.__all__:
-        assert getattr(gramlock.tools, name).__doc__, name
+        value = getattr(gramlock.tools, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__doc__, name
     assert set(gramlock.tools.__all__) <= set(dir(gramlock.tools))
     with pytest.raises(AttributeError):
         gramlock.tools.nothing_of_that_name  # noqa: B018

@@ -38,12 +38,15 @@ _HOME: dict[str, str] = {
     "ToolReport": "toolset",
     "ToolResult": "outcome",
     "ToolSet": "toolset",
+    "Validator": "validator",
     "Violation": "violation",
     "approve": "approvals",
     "digest": "canonical",
     "reconcile": "reconciliation",
     "reconcile_async": "reconciliation",
+    "redact": "redaction",
     "request_approval": "approvals",
+    "validate": "validator",
 }
 
 __all__ = sorted(_HOME)

@@ -1,0 +1,600 @@
+"""The keywords of JSON Schema for ``jsonschema``, each corrected, so that every fault is named.
+
+``jsonschema`` gives the frame: dialects, the descent into a value, references by ``referencing``.
+The keywords are this package's own (leaves, unions and what stands below), because its own disagree
+with the standard, and so with the grammar, on patterns, decimals, huge numbers and nested equality;
+the repair of a call could then never end.
+
+What ``unevaluatedProperties`` and ``unevaluatedItems`` need to know, the other keywords tell when
+they are given an :class:`Evaluating` in place of the value: they then look into no value and yield
+what they would look at, as :class:`Seen`. Leaves ignore it, references pass it on.
+
+Each validation has a :class:`Run`, which ``jsonschema`` hands down as its format checker: it keeps
+verdicts, so that no part of a value is judged twice by one schema, and it counts work.
+
+This module is imported when the first validator is made, since it needs the package.
+Thread-safe: classes are made once, runs are not shared. Cost: microseconds a schema and value.
+
+Tested by tests/test_tools_validate.py and test_tools_validate_fuzz.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from ..errors import LimitError, MissingDependencyError
+from .leaves import LEAVES, Leaf, shown, shown_list
+from .patterns import matcher
+from .schemas import FALSE, NOTHING, Union
+from .violation import quote, type_name
+
+try:
+    import jsonschema
+except ImportError as error:
+    raise MissingDependencyError("jsonschema", "tools") from error
+
+__all__ = ["Problem", "Run", "dialect_class"]
+
+MAX_STEPS = 1_000_000
+_BRANCHES_TOLD = 3
+_KEPT_OF_BRANCH = 100  # problems of one branch that are kept until the union has chosen
+
+Keyword = Callable[[Any, Any, Any, Any], "Iterator[Any]"]
+
+
+class Problem(jsonschema.ValidationError):  # type: ignore[misc]
+    """One fault, on its way up to the root.
+
+    Attributes:
+        expected: As in :class:`~gramlock.tools.violation.Violation`.
+        got: The same; None for a description of the instance.
+        property: The member that it is about, if it is about one.
+        description: The ``description`` nearest to it.
+    """
+
+    def __init__(
+        self, expected: str, got: str | None = None, member: str | None = None, **details: Any
+    ) -> None:
+        super().__init__(expected, **details)
+        self.expected = expected
+        self.got = got
+        self.property = member
+        self.description: str | None = None
+
+
+class Seen(jsonschema.ValidationError):  # type: ignore[misc]
+    """Not a fault: the members or items that a keyword looks at."""
+
+    def __init__(self, parts: Collection[Any]) -> None:
+        super().__init__("")
+        self.parts = parts
+
+
+class Evaluating:
+    """Stands for a value whose parts are only to be named, not looked at."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Run:
+    """One validation: its verdicts so far, and the work that it has done.
+
+    Attributes:
+        verdicts: Whether a schema holds for a value, by the identities of both; not used where a
+            reference means different schemas at different times.
+    """
+
+    __slots__ = ("keeps", "steps", "verdicts")
+
+    def __init__(self, keeps: bool = True) -> None:
+        self.keeps = keeps
+        self.steps = 0
+        self.verdicts: dict[tuple[int, int], bool] = {}
+
+    def step(self) -> None:
+        """Counts one judgement.
+
+        Raises:
+            LimitError: There were too many.
+        """
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise LimitError("validation_steps", self.steps, MAX_STEPS)
+
+
+def _holds(validator: Any, instance: Any, schema: Any) -> bool:
+    """Whether a schema holds for a value; asked once in each run."""
+    if schema is True:
+        return True
+    run: Run = validator.format_checker
+    key = (id(schema), id(instance))
+    keeps = run.keeps and isinstance(instance, dict | list)
+    known = run.verdicts.get(key) if keeps else None
+    if known is None:
+        run.step()
+        known = next(validator.descend(instance, schema), None) is None
+        if keeps:
+            run.verdicts[key] = known
+    return known
+
+
+def _from_leaf(leaf: Leaf) -> Keyword:
+    def keyword(validator: Any, param: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if instance.__class__ is not Evaluating:
+            found = leaf(param, instance)
+            if found is not None:
+                yield Problem(*found)
+
+    return keyword
+
+
+# -- objects --------------------------------------------------------------------------------------
+
+
+def _properties(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if instance.__class__ is Evaluating:
+        if isinstance(instance.value, dict):
+            yield Seen(members.keys() & instance.value.keys())
+    elif isinstance(instance, dict):
+        for name, inner in members.items():
+            if name in instance:
+                yield from _described(
+                    validator.descend(instance[name], inner, path=name, schema_path=name), inner
+                )
+
+
+def _described(problems: Iterator[Any], schema: Any) -> Iterator[Any]:
+    """Problems of a member, with the description that stands beside a reference, if any."""
+    for problem in problems:
+        if len(problem.path) == 1 and problem.property is None and problem.description is None:
+            problem.description = _description(schema)
+        yield problem
+
+
+def _description(schema: Any) -> str | None:
+    found = schema.get("description") if isinstance(schema, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    value = instance.value if instance.__class__ is Evaluating else instance
+    if not isinstance(value, dict):
+        return
+    for pattern, inner in patterns.items():
+        search = matcher(pattern)
+        matching = [name for name in value if search(name) is not False]
+        if value is not instance:
+            yield Seen(matching)
+            continue
+        for name in matching:
+            if search(name) is None:
+                yield Problem(f"a name that is short enough to check with {pattern:.100}", "", name)
+            yield from validator.descend(value[name], inner, path=name, schema_path=pattern)
+
+
+def _extras(value: dict[str, Any], schema: Any) -> list[str]:
+    """The members that ``properties`` and ``patternProperties`` beside a keyword do not name."""
+    named = schema.get("properties", ())
+    searches = [matcher(pattern) for pattern in schema.get("patternProperties", ())]
+    return [
+        name
+        for name in value
+        if name not in named and not any(search(name) is not False for search in searches)
+    ]
+
+
+def _additional_properties(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    value = instance.value if instance.__class__ is Evaluating else instance
+    if isinstance(value, dict):
+        extras = _extras(value, schema)
+        if value is not instance:
+            yield Seen(extras)
+        elif inner is NOTHING:
+            for name in extras:
+                yield _not_allowed(name, schema.get("properties", ()))
+        else:
+            for name in extras:
+                yield from validator.descend(value[name], inner, path=name)
+
+
+def _not_allowed(name: str, known: Collection[str]) -> Problem:
+    text = f"not allowed; known: {shown_list(quote(one) or '…' for one in known)}"
+    return Problem(text if known else "not allowed", "", name)
+
+
+def _property_names(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(instance, dict):
+        for name in instance:
+            for problem in validator.descend(name, inner):
+                problem.property = name
+                problem.expected = f"as its name {problem.expected}"
+                yield problem
+
+
+def _required(validator: Any, names: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(instance, dict):
+        for name in names:
+            if name not in instance:
+                yield _missing(name, schema, "required")
+
+
+def _missing(name: str, schema: Any, text: str) -> Problem:
+    problem = Problem(text, "", name)
+    members = schema.get("properties")
+    if isinstance(members, dict):
+        problem.description = _description(members.get(name))
+    return problem
+
+
+def _dependent_required(validator: Any, names: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(instance, dict):
+        for name, others in names.items():
+            if name in instance:
+                for other in others:
+                    if other not in instance:
+                        beside = quote(name) or "another member"
+                        yield _missing(other, schema, f"required beside {beside}")
+
+
+def _dependent_schemas(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    value = instance.value if instance.__class__ is Evaluating else instance
+    if isinstance(value, dict):
+        for name, inner in schemas.items():
+            if name in value:
+                yield from validator.descend(instance, inner, schema_path=name)
+
+
+def _dependencies(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """Of drafts up to 7; the meta-schemas of the later ones still describe it."""
+    value = instance.value if instance.__class__ is Evaluating else instance
+    if isinstance(value, dict):
+        for name, inner in members.items():
+            if name in value and isinstance(inner, list):
+                yield from _dependent_required(validator, {name: inner}, instance, schema)
+            elif name in value:
+                yield from validator.descend(instance, inner, schema_path=name)
+
+
+# -- arrays ---------------------------------------------------------------------------------------
+
+
+def _each(validator: Any, instance: list[Any], start: int, inner: Any) -> Iterator[Any]:
+    """The items from *start* on, all by one schema."""
+    if inner is NOTHING:
+        if len(instance) > start:
+            yield Problem(f"at most {start} items", f"{len(instance)} items")
+        return
+    for index in range(start, len(instance)):
+        yield from validator.descend(instance[index], inner, path=index)
+
+
+def _prefix_items(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if instance.__class__ is Evaluating:
+        if isinstance(instance.value, list):
+            yield Seen(range(min(len(schemas), len(instance.value))))
+    elif isinstance(instance, list):
+        for index, (item, inner) in enumerate(zip(instance, schemas, strict=False)):
+            yield from validator.descend(item, inner, path=index, schema_path=index)
+
+
+def _items(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(inner, list):  # up to 2019-09
+        yield from _prefix_items(validator, inner, instance, schema)
+        return
+    start = len(schema.get("prefixItems", ()))
+    if instance.__class__ is Evaluating:
+        if isinstance(instance.value, list):
+            yield Seen(range(start, len(instance.value)))
+    elif isinstance(instance, list):
+        yield from _each(validator, instance, start, inner)
+
+
+def _additional_items(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    listed = schema.get("items")
+    if not isinstance(listed, list):
+        return
+    if instance.__class__ is Evaluating:
+        if isinstance(instance.value, list):
+            yield Seen(range(len(listed), len(instance.value)))
+    elif isinstance(instance, list):
+        yield from _each(validator, instance, len(listed), inner)
+
+
+def _contains(counts: bool, evaluates: bool) -> Keyword:
+    """``contains`` of a draft: whether it counts, whether what it finds is evaluated."""
+
+    def keyword(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        value = instance.value if instance.__class__ is Evaluating else instance
+        if not isinstance(value, list):
+            return
+        if value is not instance:
+            if evaluates:
+                yield Seen([i for i, item in enumerate(value) if _holds(validator, item, inner)])
+            return
+        found = sum(_holds(validator, item, inner) for item in value)
+        least = schema.get("minContains", 1) if counts else 1
+        most = schema.get("maxContains", len(value)) if counts else len(value)
+        if found < least:
+            text = f"at least {shown(least)} item{'s' * (least != 1)} as contains describes"
+            yield Problem(text, f"{found} of {len(value)}")
+        elif found > most:
+            text = f"at most {shown(most)} item{'s' * (most != 1)} as contains describes"
+            yield Problem(text, f"{found} of {len(value)}")
+
+    return keyword
+
+
+# -- what nothing else looked at ------------------------------------------------------------------
+
+
+def _seen(validator: Any, value: Any, schema: Any, keyword: str) -> set[Any]:
+    """The members or items that the other keywords of a schema look at."""
+    others = {key: part for key, part in schema.items() if key not in (keyword, "$id")}
+    found: set[Any] = set()
+    for mark in validator.descend(Evaluating(value), others):
+        found.update(getattr(mark, "parts", ()))  # a fault where a meta-schema says false
+    return found
+
+
+def _unevaluated_properties(
+    validator: Any, inner: Any, instance: Any, schema: Any
+) -> Iterator[Any]:
+    if instance.__class__ is Evaluating:
+        if isinstance(instance.value, dict):
+            yield Seen(instance.value)
+    elif isinstance(instance, dict):
+        seen = _seen(validator, instance, schema, "unevaluatedProperties")
+        for name, value in instance.items():
+            if name not in seen and inner is NOTHING:
+                yield Problem("not allowed", "", name)
+            elif name not in seen:
+                yield from validator.descend(value, inner, path=name)
+
+
+def _unevaluated_items(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if instance.__class__ is Evaluating:
+        if isinstance(instance.value, list):
+            yield Seen(range(len(instance.value)))
+    elif isinstance(instance, list):
+        seen = _seen(validator, instance, schema, "unevaluatedItems")
+        rest = [index for index in range(len(instance)) if index not in seen]
+        if rest and inner is NOTHING:
+            yield Problem("no other items", f"item {shown_list(map(str, rest))}")
+            return
+        for index in rest:
+            yield from validator.descend(instance[index], inner, path=index)
+
+
+# -- schemas about the same value -----------------------------------------------------------------
+
+
+def _all_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    for index, inner in enumerate(schemas):
+        yield from validator.descend(instance, inner, schema_path=index)
+
+
+def _not(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if instance.__class__ is not Evaluating and _holds(validator, instance, inner):
+        yield Problem(f"anything but {_summary(inner)}")
+
+
+def _summary(schema: Any) -> str:
+    """A schema in a few words."""
+    if isinstance(schema, dict):
+        for keyword in ("title", "const", "enum", "type", "required", "pattern"):
+            if keyword in schema:
+                value = schema[keyword]
+                if isinstance(value, list):
+                    return f"{keyword} {shown_list(map(shown, value))}"
+                return value if keyword in ("title", "type") else f"{keyword} {shown(value)}"
+    return "what the schema excludes"
+
+
+def _if(validator: Any, condition: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    value = instance.value if instance.__class__ is Evaluating else instance
+    holds = _holds(validator, value, condition)
+    if holds and value is not instance:
+        yield from validator.descend(instance, condition)
+    branch = "then" if holds else "else"
+    if branch in schema:
+        yield from validator.descend(instance, schema[branch], schema_path=branch)
+
+
+def _false(validator: Any, nothing: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if instance.__class__ is not Evaluating:
+        yield Problem("not allowed", "", validator="false")
+
+
+# -- unions ---------------------------------------------------------------------------------------
+
+
+def _union(keyword: str) -> Keyword:
+    """``anyOf`` or ``oneOf``: one branch is reported, never the faults of all.
+
+    It is the branch that the tag selects; else the only one that takes values of the instance's
+    type; else one problem says which branches there are. What holds does not depend on it: a tag
+    is only found where at most one branch can hold.
+    """
+
+    def apply(validator: Any, branches: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if instance.__class__ is Evaluating:
+            for branch in branches:
+                if _holds(validator, instance.value, branch):
+                    yield from validator.descend(instance, branch)
+        elif isinstance(branches, Union) and branches.tag and isinstance(instance, dict):
+            yield from _tagged(validator, branches, instance, keyword)
+        else:
+            yield from _untagged(validator, branches, instance, keyword)
+
+    return apply
+
+
+def _tagged(validator: Any, union: Union, instance: Any, keyword: str) -> Iterator[Any]:
+    tag = union.tag
+    assert tag is not None
+    choices = f"one of {shown_list(map(shown, union.values))}"
+    if tag not in instance:
+        yield Problem(f"required, {choices}", "", tag, validator="required")
+        return
+    index = union.branch_of(instance[tag])
+    if index is None:
+        yield Problem(choices, validator=keyword, path=[tag], instance=instance[tag])
+        return
+    yield from validator.descend(instance, union[index], schema_path=index)
+
+
+def _untagged(validator: Any, branches: Any, instance: Any, keyword: str) -> Iterator[Any]:
+    run: Run = validator.format_checker
+    found: list[list[Any]] = []
+    right: list[int] = []
+    for index, branch in enumerate(branches):
+        run.step()
+        problems = list(
+            islice(validator.descend(instance, branch, schema_path=index), _KEPT_OF_BRANCH)
+        )
+        if run.keeps and isinstance(instance, dict | list) and isinstance(branch, dict):
+            run.verdicts[(id(branch), id(instance))] = not problems
+        if not problems:
+            right.append(index)
+            if keyword == "anyOf":
+                return
+        found.append(problems)
+    if len(right) == 1:
+        return
+    if right:
+        named = shown_list(f"{index + 1}" for index in right)
+        yield Problem("exactly one of the alternatives", f"{len(right)} of them: {named}")
+        return
+    kinds = [_kinds(problems) for problems in found]
+    fitting = [problems for problems, kind in zip(found, kinds, strict=True) if kind is None]
+    if len(fitting) > 1:
+        fitting = [problems for problems in fitting if not _is_marked(problems)] or fitting
+    if len(fitting) == 1:
+        yield from fitting[0]
+    elif fitting:
+        yield _no_branch(fitting)
+    else:
+        every = dict.fromkeys(name for kind in kinds for name in kind or ())
+        yield Problem(shown_list(every, " or ") or "nothing at all", type_name(instance))
+
+
+def _kinds(problems: list[Any]) -> list[str] | None:
+    """The kinds of value that a branch takes, if the instance is of none of them."""
+    for problem in problems:
+        if problem.path or problem.property is not None:
+            continue
+        if problem.validator in ("type", "false"):
+            return problem.expected.split(" or ") if problem.validator == "type" else []
+        if problem.validator in ("const", "enum"):
+            value = problem.validator_value
+            values = [value] if problem.validator == "const" else value
+            if type_name(problem.instance) not in map(type_name, values):
+                return [problem.expected]
+    return None
+
+
+def _is_marked(problems: list[Any]) -> bool:
+    """Whether a member with listed values says that another branch is meant."""
+    return any(p.validator in ("const", "enum") and len(p.path) == 1 for p in problems)
+
+
+def _no_branch(fitting: list[list[Any]]) -> Problem:
+    """None of several branches holds, and the instance has the type of each."""
+    told = []
+    for problems in fitting[:_BRANCHES_TOLD]:
+        problem = problems[0]
+        place = "".join(f"/{token}" for token in (*problem.path, problem.property or "")).rstrip(
+            "/"
+        )
+        told.append(f"{place or 'here'} {problem.expected:.50}")
+    more = len(fitting) - len(told)
+    text = "; or ".join(told) + (f"; or {more} more" if more else "")
+    return Problem(f"one of {len(fitting)} alternatives ({text})")
+
+
+# -- dialects -------------------------------------------------------------------------------------
+
+
+def _minimum_of_4(leaf: str, exclusive: str, flag: str) -> Keyword:
+    """Draft 4 has a flag where later ones have a bound of its own."""
+
+    def keyword(validator: Any, bound: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        name = exclusive if schema.get(flag) is True else leaf
+        yield from _from_leaf(LEAVES[name])(validator, bound, instance, schema)
+
+    return keyword
+
+
+_COMMON: dict[str, Keyword] = {
+    **{name: _from_leaf(leaf) for name, leaf in LEAVES.items()},
+    FALSE: _false,
+    "additionalProperties": _additional_properties,
+    "allOf": _all_of,
+    "anyOf": _union("anyOf"),
+    "dependencies": _dependencies,
+    "items": _items,
+    "not": _not,
+    "oneOf": _union("oneOf"),
+    "patternProperties": _pattern_properties,
+    "properties": _properties,
+    "required": _required,
+}
+_OF_2019: dict[str, Keyword] = {
+    "dependentRequired": _dependent_required,
+    "dependentSchemas": _dependent_schemas,
+    "unevaluatedItems": _unevaluated_items,
+    "unevaluatedProperties": _unevaluated_properties,
+}
+
+
+def _keywords(year: int) -> dict[str, Keyword]:
+    found = dict(_COMMON)
+    if year < 2020:
+        found["additionalItems"] = _additional_items
+    if year == 4:
+        del found["const"], found["exclusiveMinimum"], found["exclusiveMaximum"]
+        found["minimum"] = _minimum_of_4("minimum", "exclusiveMinimum", "exclusiveMinimum")
+        found["maximum"] = _minimum_of_4("maximum", "exclusiveMaximum", "exclusiveMaximum")
+        return found
+    found["contains"] = _contains(counts=year >= 2019, evaluates=year >= 2020)
+    found["propertyNames"] = _property_names
+    if year >= 7:
+        found["if"] = _if
+    if year >= 2019:
+        found.update(_OF_2019)
+    if year >= 2020:
+        found["prefixItems"] = _prefix_items
+    return found
+
+
+def _reference_alone(schema: Any) -> Any:
+    """Up to draft 7, ``$ref`` hides what stands beside it."""
+    return [("$ref", schema["$ref"])] if "$ref" in schema else schema.items()
+
+
+@lru_cache(maxsize=16)
+def dialect_class(year: int, formats: bool) -> Any:
+    """The validator class of a draft."""
+    base = {
+        4: jsonschema.Draft4Validator,
+        6: jsonschema.Draft6Validator,
+        7: jsonschema.Draft7Validator,
+        2019: jsonschema.Draft201909Validator,
+        2020: jsonschema.Draft202012Validator,
+    }[year]
+    found = _keywords(year)
+    if not formats:
+        del found["format"]
+    for name in ("$ref", "$dynamicRef", "$recursiveRef"):
+        if name in base.VALIDATORS:
+            found[name] = base.VALIDATORS[name]
+    more: dict[str, Any] = {"applicable_validators": _reference_alone} if year <= 7 else {}
+    return jsonschema.validators.create(
+        meta_schema=base.META_SCHEMA, validators=found, id_of=base.ID_OF, **more
+    )

@@ -1,0 +1,215 @@
+"""Patterns (ECMA-262, as JSON Schema has them) and formats, matched in bounded time.
+
+Python's ``re`` is another language: ``$`` matches before a final newline, ``\\d`` takes every
+script's digits, ``\\p{L}`` is an error. Patterns are matched by ``regress``, an ECMA-262 engine,
+with the ``u`` flag. It backtracks, so some patterns take time that doubles with each character.
+Hence::
+
+    few ways to match, no loop inside another, a text so short that this is quick    regress
+    everything else                                    the expressions of this package: linear
+
+What is in both languages matches alike in both (tests/test_tools_validate_fuzz.py). Back-references
+are in no regular language and refused when the schema is read, as the grammar refuses them, too.
+
+Formats are those of the grammar, :data:`gramlock.schema.formats.FORMATS`, each by its RFC, so that
+what the grammar writes always passes here. Where the grammar writes less than the document allows,
+the wider language counts. Names that are no format of the standard say nothing about a text.
+
+Thread-safe. Cost: a pattern is read once (microseconds to milliseconds); a short text takes under
+a microsecond with regress, about ten with expressions. Memory of expressions is bounded.
+
+Tested by tests/test_tools_patterns.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ..errors import GrammarError, LimitError, MissingDependencyError
+from ..schema.formats import FORMATS, Format, format_expression
+from ..syntax.regex import parse
+from ..syntax.regex_parser import parse_tree
+from ..syntax.regex_tree import Alternation, Concat, Look, Node, Repeat
+
+if TYPE_CHECKING:
+    from .._core import Expressions
+
+__all__ = ["Matcher", "format_matcher", "matcher"]
+
+#: Decides about a text: whether it holds a match; None if that takes more than the budget.
+Matcher = Callable[[str], "bool | None"]
+
+_LONGEST = 1000  # characters that regress is given
+_STEPS = 1e6  # of backtracking, a hundredth of a second
+_MANY = 1e9
+_STORE_BYTES = 32 << 20
+
+
+class _Automata:
+    """A store of expressions, made anew when it is full."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._store: Expressions | None = None
+
+    def store(self, full: Expressions | None = None) -> Expressions:
+        """The store; another one than *full*."""
+        from .._core import Expressions
+
+        with self._lock:
+            if self._store is None or self._store is full:
+                self._store = Expressions(_STORE_BYTES)
+            return self._store
+
+    def matches(self, expression: Callable[[Expressions], int], text: str) -> bool | None:
+        store = None
+        for _ in range(2):
+            store = self.store(store)
+            try:
+                return store.matches(expression(store), text.encode("utf-8"))
+            except LimitError:
+                continue
+            except UnicodeEncodeError:  # a lone surrogate is no character of any language
+                return False
+        return None
+
+
+_AUTOMATA = _Automata()
+
+
+def _short_text(nodes: Sequence[Node]) -> int:
+    """Up to how many characters a text surely takes few steps, however the pattern backtracks.
+
+    Of each node, from the leaves up: in how many ways it can match at a place, and how many loops
+    without bound it takes one after the other. A loop around something that itself can match in
+    several ways may take any time.
+    """
+    ways: list[float] = [1.0] * len(nodes)
+    loops = [0] * len(nodes)
+    for at, node in enumerate(nodes):
+        if isinstance(node, Concat):
+            ways[at] = min(_MANY, prod(ways[item.index] for item in node.items))
+            loops[at] = sum(loops[item.index] for item in node.items)
+        elif isinstance(node, Alternation):
+            ways[at] = sum(ways[item.index] for item in node.items)
+            loops[at] = max(loops[item.index] for item in node.items)
+        elif isinstance(node, Look):
+            ways[at], loops[at] = ways[node.item.index], loops[node.item.index]
+        elif isinstance(node, Repeat):
+            inner = node.items[0].index
+            high = node.high
+            if ways[inner] == 1 and not loops[inner]:
+                ways[at] = 1 if high is None else min(_MANY, 1 + high - node.low)
+                loops[at] = int(high is None)
+            elif high is None or high > 1:
+                ways[at] = _MANY
+            else:
+                ways[at], loops[at] = ways[inner] + 1, loops[inner]
+    steps = _STEPS / (ways[-1] * len(nodes))
+    return int(min(_LONGEST, steps ** (1 / (loops[-1] + 1)))) if steps >= 1 else 0
+
+
+def _native(pattern: str) -> Callable[[str], Any] | None:
+    """The pattern for regress; None where it reads it otherwise, or not at all."""
+    try:
+        import regress
+    except ImportError as error:
+        raise MissingDependencyError("regress", "tools") from error
+    try:
+        found: Callable[[str], Any] = regress.Regex(pattern, "u").find
+    except regress.RegressError:
+        return None
+    return found
+
+
+@lru_cache(maxsize=1024)
+def matcher(pattern: str) -> Matcher:
+    """Says of a text whether the pattern matches somewhere in it (JSON Schema, 6.3.3).
+
+    Raises:
+        GrammarError: It is no pattern, or not a regular language (back-references).
+        LimitError: It nests too deep, or its assertions need too many states.
+        MissingDependencyError: regress is not installed.
+    """
+    tree = parse(pattern)
+    tree.search(_AUTOMATA.store())  # whether it can be done is known before the first text comes
+    find = _native(pattern)
+    short = 0 if find is None else _short_text(parse_tree(pattern, "u")[1])
+
+    def search(text: str) -> bool | None:
+        if find is not None and len(text) <= short:
+            try:
+                return find(text) is not None
+            except UnicodeEncodeError:
+                return False
+        return _AUTOMATA.matches(tree.search, text)
+
+    return search
+
+
+@lru_cache(maxsize=64)
+def format_matcher(name: str) -> Matcher | None:
+    """Says of a text whether it has a format; None for a name that is no known format.
+
+    Raises:
+        MissingDependencyError: jsonschema is not installed.
+    """
+    form = FORMATS.get(name)
+    if form is None:
+        return None
+    if name == "regex":
+        return _is_pattern
+    if name in ("idn-hostname", "idn-email"):
+        return _international(name)
+    return _by_grammar(form)
+
+
+def _by_grammar(form: Format) -> Matcher:
+    wide = form.wide is not None
+
+    def expression(store: Expressions) -> int:
+        found = format_expression(store, form.name, "utf8", wide)
+        assert found is not None
+        return found
+
+    return lambda text: _AUTOMATA.matches(expression, text)
+
+
+def _is_pattern(text: str) -> bool:
+    """ECMA-262, 22.2.1, back-references included."""
+    try:
+        parse(text)
+    except LimitError:
+        return False
+    except GrammarError:
+        return _native(text) is not None
+    return True
+
+
+def _international(name: str) -> Matcher:
+    """What the grammar writes (it approximates RFC 5892), and what the idna package knows."""
+    written = _by_grammar(FORMATS[name])
+    try:
+        from jsonschema import FormatChecker
+    except ImportError as error:
+        raise MissingDependencyError("jsonschema", "tools") from error
+    known = "idn-hostname" in FormatChecker.checkers
+    checker = FormatChecker(["idn-hostname"]) if known else None
+
+    def search(text: str) -> bool | None:
+        verdict = written(text)
+        if verdict is not False or checker is None or len(text) > _LONGEST:
+            return verdict
+        before, at, domain = text.rpartition("@")
+        if name == "idn-email":
+            if not at or not written(f"{before}@example.org"):
+                return False
+        elif at:
+            return False
+        return bool(checker.conforms(domain, "idn-hostname"))
+
+    return search
