@@ -82,8 +82,22 @@ def test_one_bad_schema_does_not_sink_the_rest() -> None:
     assert reports["invalid"].keywords is None
 
 
+def test_a_bad_schema_has_no_validator_either() -> None:
+    reports = ToolSet(
+        [
+            tool("good", result={"type": "null"}),
+            tool("invalid", {"type": "object", "properties": {"a": {"type": "strnig"}}}),
+            tool("bad_result", result={"type": "strnig"}),
+        ]
+    ).compile()
+    assert reports["good"].ok
+    assert set(reports["invalid"].problems) == {"parameters", "validator"}
+    assert set(reports["bad_result"].problems) == {"result"}
+    assert reports["bad_result"].grammar is not None
+
+
 def test_the_grammar_is_of_the_schema_that_is_checked() -> None:
-    report = ToolSet([tool("a")]).compile(validators=False)["a"]
+    report = ToolSet([tool("a")]).compile()["a"]
     assert report.grammar is not None
     assert report.grammar.accepts('{"order_id": "A-1"}')
     assert not report.grammar.accepts('{"order_id": "a-1"}')

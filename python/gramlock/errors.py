@@ -21,6 +21,7 @@
     │   ├── InvalidResultError        a handler says: done, but the reply breaks its contract
     │   ├── ApprovalError             an approval that cannot be given
     │   ├── ResultStoreError          a stored result that is not there, or too large to store
+    │   ├── McpError                  a session with an MCP server that failed
     │   └── LedgerError               the record of effects cannot be read or written
     └── MissingDependencyError        an optional package is needed; says how to install it
 """
@@ -40,6 +41,7 @@ __all__ = [
     "LedgerError",
     "LimitError",
     "MatcherError",
+    "McpError",
     "MissingDependencyError",
     "NotJsonError",
     "Place",
@@ -249,6 +251,13 @@ class ApprovalError(ToolLayerError):
 
 class ResultStoreError(ToolLayerError):
     """A stored result that is not there or not visible to who asks, or one too large to store."""
+
+
+class McpError(ToolLayerError):
+    """A session with an MCP server that failed, or an answer that says nothing certain.
+
+    Raised by a call of a tool, it does not show that nothing happened: a write is uncertain.
+    """
 
 
 class LedgerError(ToolLayerError):

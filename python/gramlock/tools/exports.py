@@ -20,6 +20,8 @@ from ..errors import ToolDefinitionError
 from .tool import Tool
 
 __all__ = [
+    "MCP_OUTCOME",
+    "MCP_REFERENCE",
     "anthropic",
     "bedrock",
     "gemini",
@@ -31,6 +33,10 @@ __all__ = [
     "openai_responses",
     "prompt",
 ]
+
+#: Keys of ``_meta`` under which a served result says its outcome, and its operation's reference.
+MCP_OUTCOME = "gramlock/outcome"
+MCP_REFERENCE = "gramlock/reference"
 
 _NAMES = {
     "openai": (re.compile(r"[A-Za-z0-9_-]{1,64}"), "1 to 64 of A-Z a-z 0-9 _ -"),

@@ -20,7 +20,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import ToolDefinitionError
@@ -28,7 +27,7 @@ from .canonical import digest
 from .handler import Handler, is_async
 
 if TYPE_CHECKING:
-    Validator = Any
+    from .validator import Validator
 
 __all__ = ["StatusReport", "Tool", "ToolLimits"]
 
@@ -245,12 +244,16 @@ class Tool:
             InvalidSchemaError: The parameters are no JSON Schema.
             MissingDependencyError: jsonschema is not installed.
         """
-        return _validator(self.parameters)
+        from .validator import Validator
+
+        return Validator(self.parameters)
 
     @cached_property
     def result_validator(self) -> Validator | None:
         """The compiled check of results, or None where any result will do; raises alike."""
-        return None if self.result is None else _validator(self.result)
+        from .validator import Validator
+
+        return None if self.result is None else Validator(self.result)
 
     @property
     def is_async(self) -> bool:
@@ -331,10 +334,6 @@ class _CallableWith:
 
     def __call__(self, arguments: Mapping[str, Any], context: Any) -> Any:
         return self.binding.check(arguments, context)
-
-
-def _validator(schema: Any) -> Any:
-    return import_module(".validator", __package__).Validator(schema)
 
 
 def _digest(tool: Tool) -> str:
