@@ -157,7 +157,7 @@ class Writer:
         """What it reports, or None if it died first."""
         try:
             result = self._pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):  # reset: it had not even read that it may begin
             result = None
         self._process.join(30)
         return result

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -53,8 +54,10 @@ class Killing:
     def writer(self, point: str | None = None) -> Writer:
         """The next operation's writer."""
         self.number += 1
-        return Writer(self.database, self.receiver.port, self.number, point)
+        name = "" if self.name == "sqlite" else "&application_name=writer"
+        return Writer(self.database + name, self.receiver.port, self.number, point)
 
+    @cached_property
     def later(self) -> Ledger:
         """The ledger an hour from now: every lease has lapsed."""
         return Ledger(self.database, clock=lambda: time.time() + HOUR)
@@ -81,23 +84,23 @@ class Killing:
         operation = str(key.operation_id)
         count = self.receiver.effects[operation]
         assert count in (0, 1)
-        with self.later() as ledger:
-            seen = ledger.look_up(key, effects.DIGEST)
-            state = seen.entry.state if seen.entry else "none"
-            assert state in ("none", "uncertain", "completed")
-            assert not (state == "none" and count), "an effect that the ledger does not know"
-            assert not (state == "completed" and not count), "completed, but no effect"
-            if reported is not None:
-                assert reported == ("completed", f"done {operation}")
-                assert state == "completed"
-            listed = [entry.key for entry in ledger.unresolved()]
-            assert listed == ([key] if state == "uncertain" else [])
-            if state == "uncertain":
-                self._stays_open(ledger)
-            reports = reconcile(ledger, [self.tool(known=True)])
-            after = reports[0].entry.state if reports else state
-            assert ledger.unresolved() == []
-            self._finish(ledger)
+        ledger = self.later
+        seen = ledger.look_up(key, effects.DIGEST)
+        state = seen.entry.state if seen.entry else "none"
+        assert state in ("none", "uncertain", "completed")
+        assert not (state == "none" and count), "an effect that the ledger does not know"
+        assert not (state == "completed" and not count), "completed, but no effect"
+        if reported is not None:
+            assert reported == ("completed", f"done {operation}")
+            assert state == "completed"
+        listed = [entry.key for entry in ledger.unresolved()]
+        assert listed == ([key] if state == "uncertain" else [])
+        if state == "uncertain":
+            self._stays_open(ledger)
+        reports = reconcile(ledger, [self.tool(known=True)])
+        after = reports[0].entry.state if reports else state
+        assert ledger.unresolved() == []
+        self._finish(ledger)
         self.seen[point, state, count, after] += 1
         return state, count
 
@@ -107,10 +110,9 @@ class Killing:
             return
         import psycopg
 
-        others = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'writer'"
         with psycopg.connect(self.database, autocommit=True) as connection:
             for _ in range(3000):
-                query = f"SELECT count(*) FROM pg_stat_activity WHERE {others}"
                 if connection.execute(query).fetchone() == (0,):
                     return
                 time.sleep(0.01)
@@ -153,6 +155,7 @@ def killing(database: str) -> Iterator[Killing]:
     made = Killing(database)
     yield made
     made.receiver.close()
+    made.later.close()
 
 
 def kill_at(killing: Killing, point: str) -> None:

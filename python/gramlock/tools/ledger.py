@@ -40,7 +40,7 @@ from .ledger_records import (
     RecordedOutcome,
     State,
 )
-from .ledger_tables import Store, tables
+from .ledger_tables import Store, statements, tables
 
 __all__ = ["Begun", "Claim", "Entry", "Evidence", "Ledger", "LookUp", "OperationKey"]
 
@@ -172,7 +172,7 @@ class Ledger:
                 updated=now,
                 expires=now + (self.window if window is None else window),
             )
-            if found is None and self._insert(connection, entry):
+            if found is None and self._store.insert(connection, rows.to_columns(entry)):
                 begun = Begun(entry)
             else:
                 answer = self._repeat(connection, key, digest, found, now, until)
@@ -254,19 +254,14 @@ class Ledger:
         if outcome not in rows.OUTCOMES:
             raise ValueError(f"no outcome of a write: {outcome!r}")
         self._fail_point("before_outcome")
-        known = tables().entries
-        mine = (
-            (known.c.id == begun.entry_id)
-            & (known.c.attempt == begun.attempt)
-            & (known.c.state == "in_progress")
-        )
+        values = rows.result_columns(value, message, reference, details)
+        mine = {"of_id": begun.entry_id, "of_attempt": begun.attempt}
         with self._store.writing() as connection:
             now = self._store.now(connection)
-            values = rows.result_columns(value, message, reference, details)
             values |= {"state": outcome, "updated": now}
             if not running:
                 values["lease_until"] = now
-            if connection.execute(known.update().where(mine).values(**values)).rowcount != 1:
+            if connection.execute(statements().finish, values | mine).rowcount != 1:
                 self._add_late(connection, begun, outcome, value, message, details, now)
             entry = rows.read(connection, begun.entry_id, now)
         self._fail_point("after_outcome")
@@ -466,32 +461,6 @@ class Ledger:
             return int(gone.rowcount + kept.rowcount)
 
     # ---- inside a transaction
-
-    def _insert(self, connection: Any, entry: Entry) -> bool:
-        """Whether the entry was stored; False when its key is there already."""
-        key = entry.key
-        statement = self._store.insert(tables().entries).values(
-            id=entry.id,
-            key_hash=key.hash,
-            content_hash=key.content_hash(entry.digest),
-            principal=key.principal,
-            tool=key.tool,
-            operation_id=key.operation_id,
-            digest=entry.digest,
-            state=entry.state,
-            attempt=1,
-            owner=entry.owner,
-            lease_until=entry.lease_until,
-            created=entry.created,
-            updated=entry.updated,
-            expires=entry.expires,
-            forgotten=False,
-            value_kept=False,
-            arguments=rows.encode(entry.arguments),
-        )
-        statement = statement.on_conflict_do_nothing(index_elements=["key_hash"])
-        statement = statement.execution_options(preserve_rowcount=True)
-        return bool(connection.execute(statement).rowcount == 1)
 
     def _repeat(
         self,

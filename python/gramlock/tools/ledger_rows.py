@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import LedgerError
 from .ledger_records import Entry, Evidence, LookUp, OperationKey
-from .ledger_tables import tables
+from .ledger_tables import statements, tables
 
 __all__ = [
     "EFFECT",
@@ -27,6 +27,7 @@ __all__ = [
     "note",
     "read",
     "result_columns",
+    "to_columns",
     "to_entry",
     "waiting",
     "with_evidence",
@@ -46,17 +47,16 @@ def find(
     connection: Any, key: OperationKey, digest: str, now: float, lock: bool = False
 ) -> Entry | None:
     """The entry of a key; without one the newest equal call that may have had an effect."""
-    known = tables().entries
-    query = known.select()
     if key.operation_id is not None:
-        query = query.where(known.c.key_hash == key.hash)
+        query = statements().by_key
     else:
+        known = tables().entries
         equal = (known.c.content_hash == key.content_hash(digest)) & (known.c.expires > now)
-        query = query.where(equal & known.c.state.not_in(NO_EFFECT))
+        query = known.select().where(equal & known.c.state.not_in(NO_EFFECT))
         query = query.order_by(known.c.created.desc()).limit(1)
     if lock:
         query = query.with_for_update()
-    row = connection.execute(query).first()
+    row = connection.execute(query, {"of_key": key.hash}).first()
     return None if row is None else to_entry(row, now)
 
 
@@ -170,6 +170,30 @@ def to_entry(row: Any, now: float) -> Entry:
         expires=row.expires,
         forgotten=row.forgotten,
     )
+
+
+def to_columns(entry: Entry) -> dict[str, Any]:
+    """The columns of a new entry."""
+    key = entry.key
+    return {
+        "id": entry.id,
+        "key_hash": key.hash,
+        "content_hash": key.content_hash(entry.digest),
+        "principal": key.principal,
+        "tool": key.tool,
+        "operation_id": key.operation_id,
+        "digest": entry.digest,
+        "state": entry.state,
+        "attempt": entry.attempt,
+        "owner": entry.owner,
+        "lease_until": entry.lease_until,
+        "created": entry.created,
+        "updated": entry.updated,
+        "expires": entry.expires,
+        "forgotten": False,
+        "value_kept": False,
+        "arguments": encode(entry.arguments),
+    }
 
 
 def result_columns(

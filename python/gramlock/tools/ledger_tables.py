@@ -28,7 +28,7 @@ from typing import Any
 
 from ..errors import LedgerError, MissingDependencyError
 
-__all__ = ["Store", "tables"]
+__all__ = ["Store", "statements", "tables"]
 
 _VERSION = 1
 _SETUP_LOCK = 0x6772616D6C6F636B  # an advisory lock's number, nothing else uses it
@@ -90,6 +90,31 @@ def tables() -> SimpleNamespace:
     )
     version = sa.Table("gramlock_ledger", metadata, sa.Column("version", sa.Integer))
     return SimpleNamespace(entries=entries, evidence=evidence, version=version, metadata=metadata)
+
+
+@functools.cache
+def statements() -> SimpleNamespace:
+    """What runs around every write, built once: building takes longer than running it.
+
+    ``by_key`` (of_key), ``finish`` (of_id, of_attempt; its other parameters are the columns to
+    set), ``insert`` by database (its parameters are the columns).
+    """
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    sa, entries = _sqlalchemy(), tables().entries
+    of = sa.bindparam
+    current = (entries.c.id == of("of_id")) & (entries.c.attempt == of("of_attempt"))
+    insert = {
+        name: dialect.insert(entries)
+        .on_conflict_do_nothing(index_elements=["key_hash"])
+        .execution_options(preserve_rowcount=True)
+        for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
+    }
+    return SimpleNamespace(
+        by_key=entries.select().where(entries.c.key_hash == of("of_key")),
+        finish=entries.update().where(current & (entries.c.state == "in_progress")),
+        insert=insert,
+    )
 
 
 class Store:
@@ -168,13 +193,10 @@ class Store:
             connection.exec_driver_sql("SELECT extract(epoch from clock_timestamp())").scalar()
         )
 
-    def insert(self, table: Any) -> Any:
-        """An INSERT that can say ON CONFLICT."""
-        if self.sqlite:
-            from sqlalchemy.dialects.sqlite import insert
-        else:
-            from sqlalchemy.dialects.postgresql import insert
-        return insert(table)
+    def insert(self, connection: Any, columns: dict[str, Any]) -> bool:
+        """Add an entry; False, and nothing is changed, when its key is there already."""
+        statement = statements().insert["sqlite" if self.sqlite else "postgresql"]
+        return bool(connection.execute(statement, columns).rowcount == 1)
 
     def _connect(self) -> Any:
         sa = _sqlalchemy()
