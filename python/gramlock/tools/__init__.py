@@ -22,6 +22,7 @@ _HOME: dict[str, str] = {
     "ApprovalStore": "approvals",
     "Begun": "ledger",
     "Context": "context",
+    "Dispatcher": "dispatch",
     "Entry": "ledger",
     "Evidence": "ledger",
     "Ledger": "ledger",
@@ -29,6 +30,7 @@ _HOME: dict[str, str] = {
     "OperationKey": "ledger",
     "Outcome": "outcome",
     "Reconciliation": "reconciliation",
+    "Reference": "schedule",
     "ResultStore": "results",
     "StatusReport": "tool",
     "StoredResult": "results",
@@ -42,11 +44,14 @@ _HOME: dict[str, str] = {
     "Violation": "violation",
     "approve": "approvals",
     "digest": "canonical",
+    "dispatch_all": "schedule",
+    "dispatch_all_async": "schedule",
     "reconcile": "reconciliation",
     "reconcile_async": "reconciliation",
     "redact": "redaction",
     "request_approval": "approvals",
     "validate": "validator",
+    "with_references": "schedule",
 }
 
 __all__ = sorted(_HOME)
