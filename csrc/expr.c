@@ -14,17 +14,22 @@ typedef struct shape { /* a candidate expression, before it has an id */
     uint32_t count;
 } shape;
 
+/* Near the newest part. */
 static uint32_t shape_hash(const shape *self) {
     const glk_expr *e = &self->expr;
-    uint64_t hash = glk_mix(e->kind, e->a);
+    uint64_t hash = glk_mix(e->kind, ((uint64_t)e->a << 32) | e->b);
+    uint32_t near = e->a > e->b ? e->a : e->b;
     if (e->kind == GLK_CLASS) {
         for (int i = 0; i < 4; i++) {
             hash = glk_mix(hash, e->first.word[i]);
         }
-        return (uint32_t)(hash ^ (hash >> 29));
+    } else if (e->kind == GLK_REP) {
+        hash = glk_mix(hash, ((uint64_t)e->lo << 32) | e->hi);
+    } else if (self->count > 0) {
+        hash = glk_hash_u32s(self->list, self->count, hash);
+        near = self->list[self->count - 1]; /* they ascend */
     }
-    hash = glk_mix(glk_mix(hash, e->b), ((uint64_t)e->lo << 32) | e->hi);
-    return glk_hash_u32s(self->list, self->count, hash);
+    return glk_hash_near((uint32_t)(hash ^ (hash >> 29)), near);
 }
 
 static bool shape_equals(const shape *self, const glk_expr *other) {

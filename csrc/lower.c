@@ -319,7 +319,9 @@ static glk_status push_class(lowering *self, const rewritten *to, uint32_t k, gl
     uint32_t key = 0, first = self->choices.count / GLK_CHOICE_WORDS;
     bool empty = false;
     if ((source->flags & GLK_ARRAY) == 0) {
-        GLK_TRY(import_expr(self, glk_class_key(source, k), &key, &empty, err));
+        const glk_rewrite_env *env = self->work->env;
+        GLK_TRY(env->key(env->context, self->work->grammar->exprs, glk_class_key(source, k), &key,
+                         &empty, err));
     }
     uint32_t count = empty || !to->members ? 0 : glk_class_count(source, k);
     for (uint32_t i = 0; i < count; i++) {

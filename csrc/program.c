@@ -17,6 +17,16 @@ static glk_status env_import(void *context, const glk_exprs *from, uint32_t expr
     return glk_terminals_import(self->terminals, (glk_exprs *)(uintptr_t)from, expr, out, err);
 }
 
+/* Keys stay what they are in the grammar until they are linked: with their labels. */
+static glk_status env_key(void *context, const glk_exprs *from, uint32_t expr, uint32_t *out,
+                          bool *empty, glk_error *err) {
+    compilation *self = context;
+    GLK_TRY(glk_terminals_import_is_empty(self->terminals, (glk_exprs *)(uintptr_t)from, expr,
+                                          &self->steps, empty, err));
+    *out = expr;
+    return GLK_OK;
+}
+
 static glk_status env_is_empty(void *context, uint32_t expr, bool *out, glk_error *err) {
     compilation *self = context;
     return glk_expr_is_empty(&self->terminals->exprs, expr, &self->steps, out, err);
@@ -75,12 +85,6 @@ static glk_status add_term(glk_program *self, uint32_t expr, uint32_t *out, glk_
     return add_instr(&self->code, instr, out, err);
 }
 
-static glk_status tag_key(glk_program *self, uint32_t label, uint32_t *key, glk_error *err) {
-    uint32_t tag;
-    GLK_TRY(glk_expr_tag(&self->terminals->exprs, label, &tag, err));
-    return glk_expr_cat(&self->terminals->exprs, *key, tag, key, err);
-}
-
 typedef struct punctuation { /* terminals that stand before an object's values; 0: none */
     uint32_t before_colon, colon, after_colon;
 } punctuation;
@@ -117,8 +121,9 @@ static glk_status link_gaps(glk_program *self, uint32_t id, glk_error *err) {
     return GLK_OK;
 }
 
-/* Labels an object's keys and puts what follows a key in front of its values. */
-static glk_status link_members(glk_program *self, uint32_t id, uint32_t *colon, glk_error *err) {
+/* Imports an object's keys with their labels and puts what follows a key in front of its values. */
+static glk_status link_members(glk_program *self, glk_exprs *from, uint32_t id, uint32_t *colon,
+                               glk_error *err) {
     uint32_t *list = list_of(self, id), expr;
     glk_object object = glk_object_view(&self->code, id);
     punctuation between;
@@ -132,7 +137,9 @@ static glk_status link_members(glk_program *self, uint32_t id, uint32_t *colon, 
     uint32_t *classes = list + (object.container.classes - list);
     uint32_t *choices = list + (object.container.choices - list);
     for (uint32_t k = 0; k < glk_container_classes(&object.container); k++) {
-        GLK_TRY(tag_key(self, glk_object_label(&object, k), &classes[GLK_CLASS_WORDS * k], err));
+        uint32_t *key = &classes[GLK_CLASS_WORDS * k];
+        GLK_TRY(glk_terminals_import_tagged(self->terminals, from, *key,
+                                            glk_object_label(&object, k), key, err));
     }
     for (uint32_t c = 0; c < object.container.choice_count; c++) {
         GLK_TRY(link_value(self, &between, &choices[GLK_CHOICE_WORDS * c], err));
@@ -140,14 +147,14 @@ static glk_status link_members(glk_program *self, uint32_t id, uint32_t *colon, 
     return GLK_OK;
 }
 
-static glk_status link_container(glk_program *self, uint32_t id, uint32_t *colon,
+static glk_status link_container(glk_program *self, glk_exprs *from, uint32_t id, uint32_t *colon,
                                  glk_error *err) {
     glk_object object = glk_object_view(&self->code, id);
     self->code.marked = self->code.marked || glk_object_is_unique(&object);
     self->code.scarce = self->code.scarce || glk_object_is_tight(&object) ||
                         glk_object_may_run_out(&object);
     GLK_TRY(link_gaps(self, id, err));
-    return glk_object_is_array(&object) ? GLK_OK : link_members(self, id, colon, err);
+    return glk_object_is_array(&object) ? GLK_OK : link_members(self, from, id, colon, err);
 }
 
 static glk_status check_tokens(const glk_program *self, const glk_instr *instr, glk_error *err) {
@@ -162,8 +169,8 @@ static glk_status check_tokens(const glk_program *self, const glk_instr *instr, 
     return GLK_OK;
 }
 
-/* Gives every terminal its state and every object its labels. */
-static glk_status link_code(glk_program *self, glk_error *err) {
+/* Gives every terminal its state and every object its labels; keys are of the store `from`. */
+static glk_status link_code(glk_program *self, glk_exprs *from, glk_error *err) {
     uint32_t count = glk_code_count(&self->code), colon = GLK_NONE;
     for (uint32_t id = 0; id < count; id++) {
         glk_instr *instr = instr_at(&self->code, id);
@@ -176,7 +183,7 @@ static glk_status link_code(glk_program *self, glk_error *err) {
             GLK_TRY(check_tokens(self, instr, err));
             break;
         case GLK_OP_CONTAINER:
-            GLK_TRY(link_container(self, id, &colon, err));
+            GLK_TRY(link_container(self, from, id, &colon, err));
             break;
         default:
             break;
@@ -200,6 +207,7 @@ static glk_status compile(glk_program *self, const glk_grammar *grammar, glk_err
     compilation job = {.terminals = self->terminals, .steps = self->limits.steps};
     glk_rewrite_env env = {.context = &job,
                            .import = env_import,
+                           .key = env_key,
                            .is_empty = env_is_empty,
                            .is_nullable = env_is_nullable,
                            .without_empty = env_without_empty,
@@ -213,7 +221,7 @@ static glk_status compile(glk_program *self, const glk_grammar *grammar, glk_err
     uint32_t base = terminals->exprs.scratch.count;
     glk_status status = glk_rewrite(grammar, &env, self->limits.steps, &self->code, err);
     if (status == GLK_OK) {
-        status = link_code(self, err);
+        status = link_code(self, grammar->exprs, err);
     }
     terminals->exprs.scratch.count = base;
     (void)pthread_mutex_unlock(&terminals->lock);

@@ -24,6 +24,10 @@ typedef struct glk_rewrite_env {
     /* The grammar's expression in the vocabulary's store. */
     glk_status (*import)(void *context, const glk_exprs *from, uint32_t expr, uint32_t *out,
                          glk_error *err);
+    /* The same for a container's key, as it stands in the code, and whether it has no sentence: the
+     * caller may want to copy it later. */
+    glk_status (*key)(void *context, const glk_exprs *from, uint32_t expr, uint32_t *out,
+                      bool *empty, glk_error *err);
     /* Whether an expression of the vocabulary's store has no sentence. */
     glk_status (*is_empty)(void *context, uint32_t expr, bool *out, glk_error *err);
     /* Whether it matches the empty string (a tag counts). */

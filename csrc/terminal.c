@@ -25,6 +25,8 @@ static void destroy(glk_terminals *self) {
     glk_table_free(&self->label_sets);
     glk_vec_free(&self->labels);
     glk_vec_free(&self->map);
+    glk_vec_free(&self->tagged);
+    glk_index_free(&self->tagged_index);
     glk_exprs_release(self->imported);
     (void)pthread_mutex_destroy(&self->lock);
     glk_release(NULL, self, sizeof *self);
@@ -49,6 +51,8 @@ static glk_status create(const glk_vocab *vocab, glk_terminals **out, glk_error 
     /* As long as the grammars' store, whatever is imported from it: not this registry's doing, so
      * not on its account. */
     glk_vec_init(&self->map, NULL, sizeof(uint32_t));
+    glk_vec_init(&self->tagged, &self->account, sizeof(glk_tagged));
+    glk_index_init(&self->tagged_index, &self->account);
     (void)pthread_mutex_init(&self->lock, NULL);
     atomic_init(&self->references, 1);
     uint32_t id;
@@ -97,18 +101,94 @@ void glk_terminals_release(glk_terminals *self) {
     }
 }
 
-glk_status glk_terminals_import(glk_terminals *self, glk_exprs *from, uint32_t expr, uint32_t *out,
-                                glk_error *err) {
+/* ------------------------------------------------------------------ copies of a grammar's expressions */
+
+/* Forgets what was copied from another store. */
+static void import_from(glk_terminals *self, glk_exprs *from) {
     if (self->imported != from) {
         glk_exprs_retain(from);
         glk_exprs_release(self->imported);
         self->imported = from;
         self->map.count = 0;
+        self->tagged.count = 0;
+        glk_index_free(&self->tagged_index);
+    }
+}
+
+glk_status glk_terminals_import(glk_terminals *self, glk_exprs *from, uint32_t expr, uint32_t *out,
+                                glk_error *err) {
+    import_from(self, from);
+    uint32_t known = expr < self->map.count ? GLK_VEC_U32(&self->map)[expr] : GLK_NONE;
+    if (known != GLK_NONE) { /* without the lock of `from` */
+        *out = known;
+        return GLK_OK;
     }
     (void)pthread_mutex_lock(&from->lock);
     glk_status status = glk_expr_import(&self->exprs, from, expr, &self->map, out, err);
     (void)pthread_mutex_unlock(&from->lock);
     return status;
+}
+
+/* From the tail on, so that each part of a concatenation is linked once. */
+static glk_status copy_tagged(glk_terminals *self, const glk_exprs *from, uint32_t expr,
+                              uint32_t label, uint32_t *out, glk_error *err) {
+    glk_vec *heads = &self->exprs.scratch;
+    uint32_t base = heads->count, tag, tail, head;
+    for (; glk_expr_at(from, expr)->kind == GLK_CAT; expr = glk_expr_at(from, expr)->b) {
+        GLK_TRY(glk_vec_push_u32(heads, glk_expr_at(from, expr)->a, err));
+    }
+    GLK_TRY(glk_expr_import(&self->exprs, from, expr, &self->map, &tail, err));
+    GLK_TRY(glk_expr_tag(&self->exprs, label, &tag, err));
+    GLK_TRY(glk_expr_cat(&self->exprs, tail, tag, &tail, err));
+    for (uint32_t i = heads->count; i > base; i--) {
+        GLK_TRY(glk_expr_import(&self->exprs, from, GLK_VEC_U32(heads)[i - 1], &self->map, &head,
+                                err));
+        GLK_TRY(glk_expr_cat(&self->exprs, head, tail, &tail, err));
+    }
+    *out = tail;
+    return GLK_OK;
+}
+
+glk_status glk_terminals_import_tagged(glk_terminals *self, glk_exprs *from, uint32_t expr,
+                                       uint32_t label, uint32_t *out, glk_error *err) {
+    import_from(self, from);
+    uint32_t pair[] = {expr, label}, id = 0, copy, base = self->exprs.scratch.count;
+    uint32_t hash = glk_hash_near(glk_hash_u32s(pair, 2, 0), expr);
+    for (glk_probe p = glk_probe_start(&self->tagged_index, hash);
+         glk_probe_next(&self->tagged_index, &p, &id);) {
+        const glk_tagged *known = (const glk_tagged *)self->tagged.data + id;
+        if (known->key == expr && known->label == label) {
+            *out = known->expr;
+            return GLK_OK;
+        }
+    }
+    (void)pthread_mutex_lock(&from->lock);
+    glk_status status = copy_tagged(self, from, expr, label, &copy, err);
+    (void)pthread_mutex_unlock(&from->lock);
+    self->exprs.scratch.count = base;
+    GLK_TRY(status);
+    GLK_TRY(glk_index_reserve(&self->tagged_index, err));
+    GLK_TRY(glk_vec_push(&self->tagged, &(glk_tagged){expr, label, copy}, err));
+    (void)glk_index_add(&self->tagged_index, hash, self->tagged.count - 1, err);
+    *out = copy;
+    return GLK_OK;
+}
+
+glk_status glk_terminals_import_is_empty(glk_terminals *self, glk_exprs *from, uint32_t expr,
+                                         uint64_t *steps, bool *out, glk_error *err) {
+    glk_bytes all = glk_bytes_all();
+    uint32_t copy;
+    if (glk_bytes_equal(&self->exprs.alphabet, &all)) { /* nothing is cut */
+        (void)pthread_mutex_lock(&from->lock);
+        bool alive = glk_expr_at(from, expr)->life == GLK_LIFE_ALIVE;
+        (void)pthread_mutex_unlock(&from->lock);
+        if (alive) {
+            *out = false;
+            return GLK_OK;
+        }
+    }
+    GLK_TRY(glk_terminals_import(self, from, expr, &copy, err));
+    return glk_expr_is_empty(&self->exprs, copy, steps, out, err);
 }
 
 /* ------------------------------------------------------------------ states */

@@ -56,6 +56,12 @@ typedef struct glk_label_set {
     uint32_t count;
 } glk_label_set;
 
+/* An object's key of `imported` with its label.  Making one walks the whole key, and grammars share
+ * their keys. */
+typedef struct glk_tagged {
+    uint32_t key, label, expr;
+} glk_tagged;
+
 typedef struct glk_terminals {
     const glk_vocab *vocab; /* borrowed: programs keep the vocabulary alive */
     glk_account account;
@@ -67,6 +73,8 @@ typedef struct glk_terminals {
     uint32_t *marks;       /* scratch of span.c: a bit per token, all clear between uses; or NULL */
     glk_exprs *imported;   /* the store that `map` belongs to, retained; or NULL */
     glk_vec map;           /* u32 per expression of `imported` */
+    glk_vec tagged;        /* glk_tagged */
+    glk_index tagged_index;
     pthread_mutex_t lock;
     _Atomic uint32_t references;
 } glk_terminals;
@@ -95,6 +103,12 @@ static inline bool glk_state_goes_on(const glk_terminals *self, uint32_t state) 
 /* The expression of a grammar's store in this one.  Takes the lock of `from` itself. */
 glk_status glk_terminals_import(glk_terminals *self, glk_exprs *from, uint32_t expr, uint32_t *out,
                                 glk_error *err);
+/* The same followed by a tag, without a copy of the expression alone. */
+glk_status glk_terminals_import_tagged(glk_terminals *self, glk_exprs *from, uint32_t expr,
+                                       uint32_t label, uint32_t *out, glk_error *err);
+/* Whether the copy of an expression has no sentence; mostly found without one. */
+glk_status glk_terminals_import_is_empty(glk_terminals *self, glk_exprs *from, uint32_t expr,
+                                         uint64_t *steps, bool *out, glk_error *err);
 /* The state of an expression that is not empty. */
 glk_status glk_terminals_state(glk_terminals *self, uint32_t expr, uint32_t *out, glk_error *err);
 /* The row of a state, built if need be; `*steps` counts derivatives down. */

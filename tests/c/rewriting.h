@@ -26,6 +26,12 @@ static inline glk_status env_is_empty(void *context, uint32_t expr, bool *out, g
     return glk_expr_is_empty(&target, expr, &steps, out, error);
 }
 
+static inline glk_status env_key(void *context, const glk_exprs *from, uint32_t expr,
+                                 uint32_t *out, bool *empty, glk_error *error) {
+    GLK_TRY(env_import(context, from, expr, out, error));
+    return env_is_empty(context, *out, empty, error);
+}
+
 static inline bool env_is_nullable(void *context, uint32_t expr) {
     (void)context;
     return glk_expr_nullable(&target, expr);
@@ -68,6 +74,7 @@ static inline bool env_has_token(void *context, uint32_t id) {
 
 static const glk_rewrite_env env = {NULL,
                                     env_import,
+                                    env_key,
                                     env_is_empty,
                                     env_is_nullable,
                                     env_without_empty,

@@ -215,9 +215,40 @@ static void indexes_find_what_was_added(uint32_t hash_bits, uint32_t range) {
     free(known);
 }
 
+/* Items near the one before, of which many are near the same few: all are found, and none takes many
+ * steps to find, wherever the crowd is. */
+static void crowded_places_cost_little(uint32_t crowd) {
+    enum { COUNT = 20000, FEW = 12 };
+    glk_index index;
+    glk_index_init(&index, NULL);
+    uint32_t *hashes = check_memory(COUNT * sizeof(uint32_t));
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint32_t near = i % 3 == 0 ? crowd : i;
+        hashes[i] = glk_hash_near(glk_hash_u32s(&i, 1, 0), near);
+        CHECK_OK(glk_index_add(&index, hashes[i], i, NULL));
+    }
+    uint64_t looks = 0;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint32_t id = GLK_NONE;
+        for (glk_probe probe = glk_probe_start(&index, hashes[i]);
+             id != i && glk_probe_next(&index, &probe, &id);) {
+            looks++;
+        }
+        CHECK_EQUAL(id, i);
+        glk_probe place = glk_probe_start(&index, hashes[i]);
+        for (; index.slots[place.at].id != i; glk_probe_step(&place, index.mask)) {
+            looks++;
+        }
+    }
+    CHECK(looks < (uint64_t)COUNT * FEW);
+    glk_index_free(&index);
+    free(hashes);
+}
+
 static void indexes_survive_a_failed_growth(void) {
     glk_index index;
-    uint32_t id, found = 0;
+    uint32_t id;
+    uint64_t found = 0; /* a bit per id */
     glk_index_init(&index, NULL);
     glk_alloc_fail_after(0);
     CHECK_EQUAL(glk_index_add(&index, 5, 1, NULL), GLK_ERR_MEMORY);
@@ -231,10 +262,11 @@ static void indexes_survive_a_failed_growth(void) {
     for (uint32_t hash = 0; hash < 3; hash++) {
         for (probe = glk_probe_start(&index, hash); glk_probe_next(&index, &probe, &id);) {
             CHECK_EQUAL(id % 3, hash);
-            found++;
+            found |= (uint64_t)1 << id;
         }
     }
-    CHECK_EQUAL(found, index.count);
+    CHECK_EQUAL(index.count, 32);
+    CHECK_EQUAL(found, UINT32_MAX);
     glk_index_free(&index);
 }
 
@@ -317,6 +349,9 @@ int main(void) {
     tables_survive_a_failed_growth();
     indexes_find_what_was_added(32 - 1, 2000);
     indexes_find_what_was_added(4, 300);
+    crowded_places_cost_little(0);
+    crowded_places_cost_little(5000);
+    crowded_places_cost_little(UINT32_MAX / 2);
     indexes_survive_a_failed_growth();
     token_masks_agree_with_an_array();
     byte_sets_agree_with_an_array();

@@ -590,9 +590,54 @@ static void bytes_are_limited(void) {
     close_all();
 }
 
+/* A tagged copy is the copy, then the tag: the first time, again, and from another store, which may
+ * have other expressions of the same number. */
+static void tagged_copies(void) {
+    for (uint32_t round = 0; round < 300; round++) {
+        taste like = {.checked = round % 2 == 0, .rest = round % 3 == 0, .most = 9};
+        random_vocab(true, false);
+        if (round % 4 < 2) { /* nothing is cut away */
+            add_bytes(0, 0xFF);
+            glk_vocab_release(vocab);
+            vocab = make_vocab(NULL, 0, 0);
+        }
+        open_all();
+        glk_exprs *stores[2];
+        uint32_t items[2], copy, tag, tagged, first;
+        bool empty, found;
+        for (uint32_t i = 0; i < 6; i++) {
+            if (i < 2) {
+                CHECK_OK(glk_exprs_new(0, &stores[i], NULL));
+                items[i] = random_made(stores[i], 3, &like).expr;
+            }
+            uint32_t item = items[i % 2], label = i / 4;
+            CHECK_OK(glk_terminals_import_is_empty(terminals, stores[i % 2], item, &steps, &empty,
+                                                   NULL));
+            CHECK_OK(glk_terminals_import_tagged(terminals, stores[i % 2], item, label, &first,
+                                                 NULL));
+            CHECK_OK(glk_terminals_import_tagged(terminals, stores[i % 2], item, label, &tagged,
+                                                 NULL));
+            CHECK_EQUAL(tagged, first);
+            CHECK_OK(glk_terminals_import(terminals, stores[i % 2], item, &copy, NULL));
+            CHECK_OK(glk_expr_is_empty(&terminals->exprs, copy, &steps, &found, NULL));
+            CHECK_EQUAL(empty, found);
+            CHECK_OK(glk_expr_tag(&terminals->exprs, label, &tag, NULL));
+            CHECK_OK(glk_expr_cat(&terminals->exprs, copy, tag, &tagged, NULL));
+            CHECK_EQUAL(first, tagged);
+            CHECK_EQUAL(terminals->exprs.scratch.count, 0);
+        }
+        glk_exprs_release(stores[0]);
+        glk_exprs_release(stores[1]);
+        close_all();
+    }
+}
+
 static glk_status use_terminals(uint32_t expr, glk_error *err) {
     uint32_t copy, state, worst;
     const glk_span *span;
+    if ((glk_expr_at(&store, expr)->flags & GLK_TAGGED) == 0) {
+        GLK_TRY(glk_terminals_import_tagged(terminals, &store, expr, 3, &copy, err));
+    }
     GLK_TRY(glk_terminals_import(terminals, &store, expr, &copy, err));
     GLK_TRY(glk_terminals_state(terminals, copy, &state, err));
     GLK_TRY(glk_span_build(terminals, state, &steps, &span, err));
@@ -639,6 +684,7 @@ int main(void) {
     ends_too_far_to_survey();
     more_rests_than_can_be_merged();
     CHECK(met.bases > 1000 && met.dense > 100 && met.deepest > 1);
+    tagged_copies();
     steps_are_limited();
     bytes_are_limited();
     failing_allocations_are_clean();
