@@ -23,6 +23,7 @@ Tested by tests/test_tools_patterns.py.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -43,6 +44,7 @@ __all__ = ["Matcher", "format_matcher", "matcher"]
 #: Decides about a text: whether it holds a match; None if that takes more than the budget.
 Matcher = Callable[[str], "bool | None"]
 
+_LONG_NUMBER = re.compile("[0-9]{10,}")
 _LONGEST = 1000  # characters that regress is given
 _STEPS = 1e6  # of backtracking, a hundredth of a second
 _MANY = 1e9
@@ -182,10 +184,8 @@ def _by_grammar(form: Format) -> Matcher:
 def _is_pattern(text: str) -> bool:
     """ECMA-262, 22.2.1, back-references included."""
     try:
-        parse(text)
-    except LimitError:
-        return False
-    except GrammarError:
+        parse(_LONG_NUMBER.sub("999999999", text))  # counts have no limit in the standard
+    except (GrammarError, LimitError):
         return _native(text) is not None
     return True
 

@@ -47,9 +47,8 @@ _SINGLE = frozenset(
     "then unevaluatedItems unevaluatedProperties".split()
 )
 _LISTS = frozenset("allOf anyOf items oneOf prefixItems".split())
-_MAPS = frozenset(
-    "$defs definitions dependencies dependentSchemas patternProperties properties".split()
-)
+# Not the definitions: what nothing refers to says nothing, and the grammar passes over it, too.
+_MAPS = frozenset("dependencies dependentSchemas patternProperties properties".split())
 #: Keywords whose schemas look at the same value as the schema that they stand in.
 _IN_PLACE = frozenset("allOf anyOf dependencies dependentSchemas else if not oneOf then".split())
 _Visit = tuple[dict[str, Any], Any, Place, bool]  # nested: an identifier moves the resolver

@@ -25,7 +25,6 @@ QUOTED = 80
 _LONGEST_PATH = 160
 _LONGEST_PART = 240
 
-_UNPRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _DIGITS = re.compile("0|[1-9][0-9]{0,17}")
 
 
@@ -74,7 +73,8 @@ class Violation:
         if len(path) > _LONGEST_PATH:
             half = _LONGEST_PATH // 2
             path = f"{path[:half]}…{path[-half:]}"
-        return _UNPRINTED.sub(_visible, f"{path}: {text}")
+        line = f"{path}: {text}"
+        return line if line.isprintable() else "".join(map(_visible, line))
 
     def to_dict(self) -> dict[str, str]:
         """The violation as JSON: its attributes, without those that say nothing."""
@@ -95,8 +95,10 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_PART else text[: _LONGEST_PART - 1] + "…"
 
 
-def _visible(match: re.Match[str]) -> str:
-    return " " if match[0] in "\n\t\r" else f"\\u{ord(match[0]):04x}"
+def _visible(sign: str) -> str:
+    if sign.isprintable():
+        return sign
+    return " " if sign in "\n\t\r\xa0" else f"\\u{ord(sign):04x}"
 
 
 def type_name(value: Any) -> str:
