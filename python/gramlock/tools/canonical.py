@@ -173,4 +173,7 @@ def equality_key(value: Any) -> Any:
     if isinstance(value, int | float | Decimal):
         text = _scalar(value, [])
         return int(text) if text.lstrip("-").isdigit() else (text,)
+    # Containers of scalars are common, and quicker to compare than to write.
+    if isinstance(value, list) and not any(isinstance(item, list | dict) for item in value):
+        return ("[", *map(equality_key, value))
     return canonical(value)

@@ -28,6 +28,7 @@ from typing import Any
 from ..errors import LimitError, MissingDependencyError
 from .leaves import LEAVES, Leaf, shown, shown_list
 from .patterns import matcher
+from .pointer import to_path
 from .schemas import FALSE, NOTHING, Union
 from .violation import quote, type_name
 
@@ -338,7 +339,7 @@ def _seen(validator: Any, value: Any, schema: Any, keyword: str) -> set[Any]:
     others = {key: part for key, part in schema.items() if key not in (keyword, "$id")}
     found: set[Any] = set()
     for mark in validator.descend(Evaluating(value), others):
-        found.update(getattr(mark, "parts", ()))  # a fault where a meta-schema says false
+        found.update(mark.parts)
     return found
 
 
@@ -409,6 +410,19 @@ def _if(validator: Any, condition: Any, instance: Any, schema: Any) -> Iterator[
 def _false(validator: Any, nothing: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if instance.__class__ is not Evaluating:
         yield Problem("not allowed", "", validator="false")
+
+
+def _reference(base: Keyword) -> Keyword:
+    """``jsonschema`` resolves it; what it says itself about ``false`` is put in our terms."""
+
+    def keyword(validator: Any, reference: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        for problem in base(validator, reference, instance, schema):
+            if isinstance(problem, Problem | Seen):
+                yield problem
+            elif instance.__class__ is not Evaluating:
+                yield Problem("not allowed", "", validator="false")
+
+    return keyword
 
 
 # -- unions ---------------------------------------------------------------------------------------
@@ -506,16 +520,20 @@ def _is_marked(problems: list[Any]) -> bool:
 
 def _no_branch(fitting: list[list[Any]]) -> Problem:
     """None of several branches holds, and the instance has the type of each."""
+    if all(len(problems) == 1 and _is_about_value(problems[0]) for problems in fitting):
+        return Problem(shown_list((problems[0].expected for problems in fitting), " or "))
     told = []
     for problems in fitting[:_BRANCHES_TOLD]:
-        problem = problems[0]
-        place = "".join(f"/{token}" for token in (*problem.path, problem.property or "")).rstrip(
-            "/"
-        )
-        told.append(f"{place or 'here'} {problem.expected:.50}")
+        first = problems[0]
+        place = (*first.path, *([] if first.property is None else [first.property]))
+        told.append(f"{to_path(place)[1:61] or 'here'} {first.expected:.60}")
     more = len(fitting) - len(told)
     text = "; or ".join(told) + (f"; or {more} more" if more else "")
     return Problem(f"one of {len(fitting)} alternatives ({text})")
+
+
+def _is_about_value(problem: Any) -> bool:
+    return not problem.path and problem.property is None and problem.validator != "not"
 
 
 # -- dialects -------------------------------------------------------------------------------------
@@ -593,7 +611,7 @@ def dialect_class(year: int, formats: bool) -> Any:
         del found["format"]
     for name in ("$ref", "$dynamicRef", "$recursiveRef"):
         if name in base.VALIDATORS:
-            found[name] = base.VALIDATORS[name]
+            found[name] = _reference(base.VALIDATORS[name])
     more: dict[str, Any] = {"applicable_validators": _reference_alone} if year <= 7 else {}
     return jsonschema.validators.create(
         meta_schema=base.META_SCHEMA, validators=found, id_of=base.ID_OF, **more

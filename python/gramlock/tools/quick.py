@@ -38,7 +38,7 @@ def quick_check(prepared: Prepared, keywords: Collection[str]) -> Check | None:
         return None
     try:
         return _Compiler(prepared, keywords).compile(prepared.root)
-    except _UnsupportedError:
+    except (_UnsupportedError, RecursionError):
         return None
 
 

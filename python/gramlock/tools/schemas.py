@@ -31,7 +31,18 @@ from .leaves import Listed
 from .patterns import matcher
 from .pointer import Place, to_pointer
 
-__all__ = ["FALSE", "NOTHING", "Prepared", "Union", "Walk", "is_marked", "prepare", "registry"]
+__all__ = [
+    "FALSE",
+    "NOTHING",
+    "Prepared",
+    "Union",
+    "Walk",
+    "is_marked",
+    "prepare",
+    "registry",
+    "specification",
+    "subschemas",
+]
 
 #: Keyword that nothing satisfies.
 FALSE = "gramlock:false"
@@ -47,8 +58,8 @@ _SINGLE = frozenset(
     "then unevaluatedItems unevaluatedProperties".split()
 )
 _LISTS = frozenset("allOf anyOf items oneOf prefixItems".split())
-# Not the definitions: what nothing refers to says nothing, and the grammar passes over it, too.
-_MAPS = frozenset("dependencies dependentSchemas patternProperties properties".split())
+_DEFINITIONS = frozenset(["$defs", "definitions"])
+_MAPS = _DEFINITIONS | set("dependencies dependentSchemas patternProperties properties".split())
 #: Keywords whose schemas look at the same value as the schema that they stand in.
 _IN_PLACE = frozenset("allOf anyOf dependencies dependentSchemas else if not oneOf then".split())
 _Visit = tuple[dict[str, Any], Any, Place, bool]  # nested: an identifier moves the resolver
@@ -141,15 +152,17 @@ def _shared() -> frozenset[int]:
     return frozenset(found)
 
 
-def _subschemas(schema: dict[str, Any], year: int) -> Iterator[tuple[str, Place, Any, Any, Any]]:
+def subschemas(
+    schema: dict[str, Any], definitions: bool = False
+) -> Iterator[tuple[str, Place, Any, Any, Any]]:
     """What a schema holds at the places where schemas stand.
 
     Yields:
         Keyword, place, the schema, and the container and key that hold it.
     """
-    if year <= 7 and "$ref" in schema:
-        return
     for keyword, value in schema.items():
+        if keyword in _DEFINITIONS and not definitions:
+            continue
         if keyword in _MAPS and isinstance(value, dict):
             for name, inner in value.items():
                 if not isinstance(inner, list):  # dependencies may list names
@@ -181,6 +194,14 @@ def prepare(schema: Any) -> Prepared:
     return found
 
 
+def specification(year: int) -> Any:
+    """How identifiers and references are read in a draft."""
+    from referencing.jsonschema import specification_with
+
+    uri = next(uri for uri, number in _BY_URI.items() if number == year)
+    return specification_with(uri)
+
+
 def _year_of(schema: Any) -> int:
     uri = schema.get("$schema", DIALECTS["2020-12"]) if isinstance(schema, dict) else None
     if uri is None:
@@ -200,9 +221,9 @@ def _copy(value: Any) -> Any:
 class Walk:
     """One visit of every schema of a prepared document, which :meth:`run` completes."""
 
-    def __init__(self, prepared: Prepared, specification: Any) -> None:
+    def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
-        self._specification = specification
+        self._specification = specification(prepared.year)
         self._holders: dict[int, list[int]] = {}  # schema -> schemas that hold or refer to it
         self._including: dict[int, list[Any]] = {}  # schema -> schemas that see the same value
         self._places: dict[int, Place] = {}
@@ -243,7 +264,9 @@ class Walk:
         self._drop_dialect(schema, place)
         found: list[_Visit] = []
         including = self._including.setdefault(id(schema), [])
-        for keyword, more, inner, holder, key in list(_subschemas(schema, prepared.year)):
+        # Not the definitions: what nothing refers to says nothing; the grammar ignores it, too.
+        hidden = prepared.year <= 7 and "$ref" in schema
+        for keyword, more, inner, holder, key in [] if hidden else list(subschemas(schema)):
             if inner is False:
                 inner = holder[key] = NOTHING
             if isinstance(inner, dict):

@@ -21,16 +21,16 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from itertools import islice
 from typing import Any
 
 from ..errors import LimitError, NotJsonError, ToolDefinitionError
 from .canonical import canonical
 from .json_values import MAX_DEPTH, fault_in
+from .metaschemas import problems_of
 from .pointer import Place, to_path, to_pointer
 from .quick import Check, quick_check
 from .redaction import Redactor
-from .schemas import Prepared, Walk, prepare, registry
+from .schemas import Walk, prepare, registry
 from .violation import Violation, describe
 
 __all__ = ["MAX_VIOLATIONS", "Validator", "validate", "validator_of"]
@@ -68,12 +68,10 @@ class Validator:
         kind = dialect_class(prepared.year, formats)
         self._depth = depth
         self._run = Run
-        if isinstance(schema, dict):
-            problems = _of_metaschema(prepared)
-            if problems:
-                raise ToolDefinitionError("; ".join(problems))
-        specification = _specification(kind)
-        Walk(prepared, specification).run()
+        problems = problems_of(prepared)
+        if problems:
+            raise ToolDefinitionError("; ".join(problems))
+        Walk(prepared).run()
         self._prepared = prepared
         self._base = kind(prepared.root, registry=registry(), format_checker=Run())
         self._quick: Check | None = quick_check(prepared, kind.VALIDATORS)
@@ -125,7 +123,7 @@ class Validator:
                 found.extend(self._reported(instance))
             except RecursionError:
                 found.append(
-                    Violation("", "depth", "a value that nests less deep", "too many levels")
+                    Violation("", "depth", "a value that is checked in fewer levels", "too many")
                 )
 
         thread = threading.Thread(target=work, name="gramlock-validate")
@@ -210,39 +208,6 @@ class _Ranks:
 
 def _key(order: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*((rank, "") for rank in order[:-1]), (-1, order[-1])) if order else ((-2, ""),)
-
-
-def _specification(kind: Any) -> Any:
-    from referencing.jsonschema import specification_with
-
-    return specification_with(kind.META_SCHEMA.get("$id") or kind.META_SCHEMA["id"])
-
-
-def _of_metaschema(prepared: Prepared) -> list[str]:
-    """What its dialect's own schema says against a schema; each with a pointer."""
-    from .keywords import Run, dialect_class
-
-    kind = dialect_class(prepared.year, False)
-    uri = kind.META_SCHEMA.get("$id") or kind.META_SCHEMA["id"]
-    contents = (
-        registry()[uri.removesuffix("#")].contents
-        if prepared.year > 7
-        else registry()[uri].contents
-    )
-    judge = kind(contents, registry=registry(), format_checker=Run(keeps=False))
-    found: dict[str, None] = {}
-    for problem in islice(judge.iter_errors(prepared.root), 20):
-        place = tuple(problem.path)
-        violation = Violation(
-            to_pointer(place),
-            str(problem.validator),
-            getattr(problem, "expected", "not allowed"),
-            got if (got := getattr(problem, "got", "")) is not None else describe(problem.instance),
-            getattr(problem, "property", None),
-            "#" + to_pointer(place),
-        )
-        found[str(violation)] = None
-    return list(found)
 
 
 _cache: OrderedDict[tuple[bytes, bool], Validator] = OrderedDict()
