@@ -162,9 +162,13 @@ glk_status glk_expr_class(glk_exprs *self, const glk_bytes *set, uint32_t *out, 
 }
 
 glk_status glk_expr_byte(glk_exprs *self, uint8_t byte, uint32_t *out, glk_error *err) {
-    glk_bytes set = {{0}};
-    glk_bytes_add(&set, byte);
-    return glk_expr_class(self, &set, out, err);
+    if (self->byte[byte] == GLK_EXPR_NEVER) {
+        glk_bytes set = {{0}};
+        glk_bytes_add(&set, byte);
+        GLK_TRY(glk_expr_class(self, &set, &self->byte[byte], err));
+    }
+    *out = self->byte[byte];
+    return GLK_OK;
 }
 
 glk_status glk_expr_tag(glk_exprs *self, uint32_t label, uint32_t *out, glk_error *err) {
@@ -273,7 +277,11 @@ glk_status glk_expr_literal(glk_exprs *self, const uint8_t *bytes, size_t count,
     for (size_t i = count; i > 0 && tail != GLK_EXPR_NEVER; i--) {
         uint32_t byte;
         GLK_TRY(glk_expr_byte(self, bytes[i - 1], &byte, err));
-        GLK_TRY(glk_expr_cat(self, byte, tail, &tail, err));
+        if (tail == GLK_EXPR_EPSILON || byte == GLK_EXPR_NEVER) {
+            tail = byte;
+        } else { /* a class needs no merging with what comes after it */
+            GLK_TRY(link(self, byte, tail, &tail, err));
+        }
     }
     *out = tail;
     return GLK_OK;

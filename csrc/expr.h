@@ -91,6 +91,7 @@ struct glk_exprs {
     glk_vec scratch;   /* u32; a stack for constructors and derivatives */
     uint64_t work;     /* parts that derivatives have looked at so far */
     uint32_t stamp;    /* the latest one */
+    uint32_t byte[256]; /* classes of single bytes, NEVER until they are made: texts are long */
     glk_bytes alphabet; /* the bytes that exist; emptiness looks at no others */
     pthread_mutex_t lock;       /* taken by the glk_exprs_* functions, not by glk_expr_* */
     _Atomic uint32_t references;

@@ -43,6 +43,7 @@ typedef struct glk_error {
 
 typedef struct glk_exprs glk_exprs;
 typedef struct glk_grammar glk_grammar;
+typedef struct glk_plain glk_plain;
 typedef struct glk_vocab glk_vocab;
 typedef struct glk_program glk_program;
 typedef struct glk_matcher glk_matcher;
@@ -212,6 +213,43 @@ glk_status glk_grammar_write(glk_grammar *self, uint32_t *words, size_t capacity
                              glk_error *err);
 glk_status glk_grammar_read(glk_exprs *exprs, const uint32_t *words, size_t count,
                             glk_grammar **out, glk_error *err);
+
+/* ---------------------------------------------------------------- plain schemas
+ * JSON Schemas that take no algebra, read straight into a grammar.  A glk_plain holds what all schemas
+ * of one store and one set of options share; threads may use it at once. */
+typedef struct glk_plain_base {
+    uint32_t gap;       /* expressions: the white space of every gap */
+    uint32_t string;    /* any string with its quotes */
+    uint32_t characters; /* any string without */
+    uint32_t quote;
+    uint32_t integer, number; /* any */
+    bool any_order;     /* of members */
+    uint16_t draft;     /* of documents without $schema: 4, 6, 7, 2019 or 2020 */
+} glk_plain_base;
+
+/* What a leaf, a scalar with conditions, comes down to. */
+typedef enum glk_leaf_kind {
+    GLK_LEAF_UNKNOWN = 0,
+    GLK_LEAF_DECLINED, /* to more than an expression, or to an error */
+    GLK_LEAF_TERMINAL, /* an expression */
+    GLK_LEAF_CONSTANT, /* the same, of a single value */
+    GLK_LEAF_ASSERTED, /* of a format alone: it is enforced */
+    GLK_LEAF_IGNORED   /* ... it says nothing */
+} glk_leaf_kind;
+
+glk_status glk_plain_new(glk_exprs *exprs, const glk_plain_base *base, uint64_t max_bytes,
+                         glk_plain **out, glk_error *err);
+void glk_plain_release(glk_plain *self);
+
+/* Reads a schema as Python's marshal (format 4) writes it.  Three things may come out: *out, the
+ * finished grammar; or *out = NULL and *needed > 0: leaves that are not known, each as the length of
+ * its key (4 bytes, of this machine's order) and the key, marshal's bytes of a schema (or of a format
+ * alone), in `needs` if *needed is at most `capacity`: put them and read again; or *out = NULL and
+ * *needed = 0: the schema is not plain, or not right. */
+glk_status glk_plain_read(glk_plain *self, const uint8_t *bytes, size_t count, uint8_t *needs,
+                          size_t capacity, size_t *needed, glk_grammar **out, glk_error *err);
+glk_status glk_plain_put(glk_plain *self, const uint8_t *key, size_t count, glk_leaf_kind kind,
+                         uint32_t expr, glk_error *err);
 
 /* ---------------------------------------------------------------- vocabularies */
 typedef struct glk_vocab_stats {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import struct
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -64,6 +65,7 @@ class _Scratch(threading.local):
         self.id = ffi.new("uint32_t *")
         self.flag = ffi.new("bool *")
         self.size = ffi.new("size_t *")
+        self.grammar = ffi.new("glk_grammar **")
 
 
 scratch = _Scratch()
@@ -484,6 +486,76 @@ class GrammarBuilder:
         if status != _OK:
             raise_status(status, self._error)
         return GrammarHandle(self._handle, self.expressions, self._tokens_below)
+
+
+class PlainSchemas:
+    """What plain schemas of one store and one set of options share: see ``glk_plain`` in
+    ``gramlock.h``. Thread-safe.
+
+    Args:
+        store: Where expressions live.
+        base: Expressions of the gap, of any string with and without quotes, of a quote, of any
+            integer and any number; whether members come in any order; the draft of documents that
+            name none.
+        max_bytes: Budget of the leaves that are remembered.
+    """
+
+    DECLINED, TERMINAL, CONSTANT, ASSERTED, IGNORED = (
+        lib.GLK_LEAF_DECLINED,
+        lib.GLK_LEAF_TERMINAL,
+        lib.GLK_LEAF_CONSTANT,
+        lib.GLK_LEAF_ASSERTED,
+        lib.GLK_LEAF_IGNORED,
+    )
+
+    def __init__(self, store: Expressions, base: Sequence[int], max_bytes: int = 16 << 20) -> None:
+        out, error = ffi.new("glk_plain **"), scratch.error
+        status = lib.glk_plain_new(
+            store._handle, ffi.new("glk_plain_base *", tuple(base)), max_bytes, out, error
+        )
+        if status != _OK:
+            raise_status(status, error)
+        self._handle = ffi.gc(out[0], lib.glk_plain_release)
+
+    def read(self, data: bytes, store: Expressions) -> GrammarHandle | list[bytes] | None:
+        """The grammar of a schema as ``marshal.dumps(schema, 4)`` writes it, or the keys of leaves
+        to :meth:`put` first, or None where the schema is not plain."""
+        cells = scratch
+        status = lib.glk_plain_read(
+            self._handle, data, len(data), ffi.NULL, 0, cells.size, cells.grammar, cells.error
+        )
+        if status == _OK and cells.grammar[0]:
+            handle = ffi.gc(cells.grammar[0], lib.glk_grammar_release)
+            return GrammarHandle(handle, store, 0)
+        if status == _OK and cells.size[0]:
+            return self._needs(data, int(cells.size[0]))
+        if status != _OK:
+            raise_status(status, cells.error)
+        return None
+
+    def _needs(self, data: bytes, size: int) -> list[bytes] | None:
+        cells, room = scratch, ffi.new("uint8_t[]", size)
+        status = lib.glk_plain_read(
+            self._handle, data, len(data), room, size, cells.size, cells.grammar, cells.error
+        )
+        if status != _OK:
+            raise_status(status, cells.error)
+        if cells.grammar[0]:  # another thread has put them
+            lib.glk_grammar_release(cells.grammar[0])
+            return []
+        text, keys, at = bytes(ffi.buffer(room, min(size, cells.size[0]))), [], 0
+        while at < len(text):
+            length = int.from_bytes(text[at : at + 4], sys.byteorder)
+            keys.append(text[at + 4 : at + 4 + length])
+            at += 4 + length
+        return keys
+
+    def put(self, key: bytes, kind: int, expr: int = 0) -> None:
+        """Says what the leaf of a key comes down to."""
+        error = scratch.error
+        status = lib.glk_plain_put(self._handle, key, len(key), kind, expr, error)
+        if status != _OK:
+            raise_status(status, error)
 
 
 def packed(tokens: Sequence[bytes | None]) -> tuple[bytes, bytes]:

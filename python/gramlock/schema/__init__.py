@@ -29,6 +29,7 @@ from .inhabited import has_sentence, is_plain
 from .load import SCHEMA_NODES, Loader, place_of
 from .model import Reader
 from .options import SchemaOptions
+from .plain import leaves_of, read_plain
 from .relax import Dropped, Loose, keyword_of
 from .report import Report
 
@@ -57,6 +58,10 @@ def compile_schema(
         LimitError: It is nested too deep, or its combinations are too many.
     """
     options = options or SchemaOptions()
+    plain = read_plain(schema, options)
+    if plain is not None:
+        handle, data = plain
+        return handle, Report(lambda: leaves_of(data, options), options, ())
     if options.on_unsupported == "relax":
         return _relaxed(schema, options).result()
     attempt = _Attempt(schema, options)

@@ -4,7 +4,7 @@ Schemas are read once, from a work list, so depth costs no stack; each becomes a
 :class:`~.algebra.Leaf` whose *own* keywords are a shape and whose applicators are parts beside it.
 Everything wrong or not enforceable is collected with its place; nothing is raised here.
 
-Plain nodes are the fast lane: a bare ``type`` shares one shape, and a schema without applicators is
+Plain nodes are cheap: a bare ``type`` shares one shape, and a schema without applicators is
 its own normal form.
 
 Cost: a few microseconds for each schema; several thousand schemas for a large document.
@@ -36,10 +36,10 @@ from .keywords import (
     handlers_of,
 )
 from .load import Loader, Path, Scope, UnresolvedError, place_of, pointer_of
-from .numbers import NumberSet, exact
+from .numbers import NumberSet, from_bounds
 from .objects import ObjectSet
 from .options import SchemaOptions
-from .strings import StringSet
+from .strings import StringSet, from_conditions
 
 __all__ = ["Reader"]
 
@@ -357,21 +357,7 @@ class Reader:
         whole = not bits & NUMBER_TYPE
         if _BOUNDED.isdisjoint(found):
             return (sets.INTEGERS,) if whole else (sets.NUMBERS,)
-        low, high = found.get("minimum"), found.get("maximum")
-        below, above = found.get("exclusiveMinimum"), found.get("exclusiveMaximum")
-        step = found.get("multipleOf")
-        numbers = NumberSet(
-            whole,
-            None if low is None else exact(low),
-            None if high is None else exact(high),
-            below is True and low is not None,
-            above is True and high is not None,
-            None if step is None else exact(step),
-        )
-        if below is not None and not isinstance(below, bool):
-            numbers = numbers.intersect(NumberSet(lower=exact(below), lower_open=True))
-        if above is not None and not isinstance(above, bool):
-            numbers = numbers.intersect(NumberSet(upper=exact(above), upper_open=True))
+        numbers = from_bounds(found, whole)
         if numbers.is_empty():
             for key in _NUMERIC:
                 if key in found:
@@ -382,14 +368,12 @@ class Reader:
     def _strings(self, leaf: Leaf, found: Found) -> tuple[StringSet, ...]:
         if _TEXTUAL.isdisjoint(found):
             return (sets.STRINGS,)
-        low, high = found.get("minLength", 0), found.get("maxLength")
+        strings = from_conditions(found)
+        low, high = strings.min_length, strings.max_length
         if high is not None and low > high:
             self.algebra.conflict((leaf.path, "minLength"), f"at least {low} characters")
             self.algebra.conflict((leaf.path, "maxLength"), f"at most {high} characters")
             return ()
-        patterns = (found["pattern"],) if "pattern" in found else ()
-        formats = (found["format"],) if "format" in found else ()
-        strings = StringSet(None, low, high, patterns, formats)
         return (sets.STRINGS,) if strings == sets.STRINGS else (strings,)
 
     def _arrays(self, leaf: Leaf, found: Found) -> tuple[ArraySet, ...]:

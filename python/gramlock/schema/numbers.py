@@ -32,12 +32,12 @@ Tested by tests/test_numbers.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gramlock.errors import InvalidSchemaError, LimitError
 from gramlock.schema.digits import (
@@ -402,6 +402,29 @@ def number_literal(value: object) -> bytes:
 
 
 # -- texts ----------------------------------------------------------------------------------------
+
+
+def from_bounds(found: Mapping[str, Any], whole: bool) -> NumberSet:
+    """The numbers that the keywords of one schema leave; *whole*: integers only.
+
+    Exclusive bounds are bounds of their own, or flags of the others, as up to draft 4.
+    """
+    low, high = found.get("minimum"), found.get("maximum")
+    below, above = found.get("exclusiveMinimum"), found.get("exclusiveMaximum")
+    step = found.get("multipleOf")
+    numbers = NumberSet(
+        whole,
+        None if low is None else exact(low),
+        None if high is None else exact(high),
+        below is True and low is not None,
+        above is True and high is not None,
+        None if step is None else exact(step),
+    )
+    if below is not None and not isinstance(below, bool):
+        numbers = numbers.intersect(NumberSet(lower=exact(below), lower_open=True))
+    if above is not None and not isinstance(above, bool):
+        numbers = numbers.intersect(NumberSet(upper=exact(above), upper_open=True))
+    return numbers
 
 
 def number_expression(

@@ -177,13 +177,18 @@ class Report:
 
     def __init__(
         self,
-        leaves: Sequence[Leaf],
+        leaves: Sequence[Leaf] | Callable[[], Sequence[Leaf]],
         options: SchemaOptions,
         relaxed: Sequence[Place],
         annotations: Sequence[Path] = (),
     ) -> None:
-        self._leaves, self._options, self._left_out = leaves, options, relaxed
+        self._read, self._options, self._left_out = leaves, options, relaxed
         self._annotations = annotations  # keywords that a dialect turns into annotations
+
+    @cached_property
+    def _leaves(self) -> Sequence[Leaf]:
+        """The schemas, read only now where nobody needed them before."""
+        return self._read() if callable(self._read) else self._read
 
     @cached_property
     def places(self) -> tuple[Entry, ...]:

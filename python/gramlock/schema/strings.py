@@ -24,7 +24,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from json.encoder import encode_basestring  # what json.dumps(..., ensure_ascii=False) calls
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gramlock.errors import LimitError, UnsatisfiableError
 from gramlock.schema.formats import FORMATS, format_expression
@@ -151,6 +151,11 @@ def _characters(e: Expressions, low: int, high: int | None, encoding: Encoding) 
     if one is None:
         one = e.cache[key] = e.codepoints([(0, 0x10FFFF)], encoding)
     return e.repeat(one, low, high)
+
+
+def any_characters(expressions: Expressions) -> int:
+    """Any string, without quotes."""
+    return _characters(expressions, 0, None, "json")
 
 
 def free_key_expression(
@@ -356,3 +361,11 @@ class StringSet:
         """What the formats of this set demand beyond what is enforced, one line each."""
         known = [(name, FORMATS[name].gap) for name in self.formats if name in FORMATS]
         return [f"{name}: {gap}" for name, gap in known if gap]
+
+
+def from_conditions(found: Mapping[str, Any]) -> StringSet:
+    """The strings that the keywords of one schema leave."""
+    patterns = (found["pattern"],) if "pattern" in found else ()
+    formats = (found["format"],) if "format" in found else ()
+    low, high = found.get("minLength", 0), found.get("maxLength")
+    return StringSet(None, low, high, patterns, formats)
