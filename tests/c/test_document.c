@@ -1,4 +1,4 @@
-/* Documents out of marshal's bytes: every kind of value, what is foreign, and bytes of any kind. */
+/* test_document.c -- documents out of marshal's bytes: every kind of value, what is foreign, and bytes of any kind. */
 #include "check.h"
 
 #include "document.h"

@@ -1,4 +1,4 @@
-/* Plain schemas: what is read, what is asked for, what is declined, and documents of any kind.  That
+/* test_plain.c -- plain schemas: what is read, what is asked for, what is declined, and documents of any kind.  That
  * the grammars are those of the general road is tested where that road is: tests/test_plain.py. */
 #include "check.h"
 
