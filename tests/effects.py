@@ -17,15 +17,42 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
-from gramlock.tools.ledger import Begun, Ledger, LookUp, OperationKey
+import pytest
 
-__all__ = ["POINTS", "Receiver", "Writer", "key_of", "perform", "processes", "send", "write_all"]
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("jsonschema")
+pytest.importorskip("regress")
+pytest.importorskip("gramlock.tools.call")
+
+from gramlock.tools import Context, Dispatcher, Tool, ToolResult, digest
+from gramlock.tools.ledger import Ledger, OperationKey
+
+calls = import_module("gramlock.tools.call")
+
+__all__ = [
+    "POINTS",
+    "Receiver",
+    "Writer",
+    "digest_of",
+    "dispatch",
+    "dispatcher_of",
+    "key_of",
+    "processes",
+    "send",
+    "write_all",
+]
 
 POINTS = ("after_intent", "after_send", "after_effect", "before_outcome", "after_outcome")
-DIGEST = "d" * 64
+SCHEMA = {
+    "type": "object",
+    "properties": {"operation": {"type": "string"}},
+    "required": ["operation"],
+    "additionalProperties": False,
+}
 
 
 def key_of(number: int) -> OperationKey:
@@ -33,10 +60,28 @@ def key_of(number: int) -> OperationKey:
     return OperationKey("u-1", "pay", f"operation-{number}")
 
 
+def digest_of(number: int) -> str:
+    """The digest of its arguments."""
+    return digest({"operation": f"operation-{number}"})
+
+
+def dispatcher_of(ledger: Ledger, handler: Callable[[str], Any]) -> Dispatcher:
+    """A dispatcher of one tool, ``pay``, whose handler gets the operation's name."""
+    tool = Tool("pay", "Pay.", SCHEMA, lambda arguments: handler(arguments["operation"]))
+    return Dispatcher([tool], ledger=ledger)
+
+
+def dispatch(dispatcher: Dispatcher, number: int) -> ToolResult:
+    """The numbered operation, called by its key."""
+    name = key_of(number).operation_id
+    call = calls.ToolCall("pay", {"operation": name}, "c-1")
+    return dispatcher.dispatch(call, Context(principal="u-1", operation_id=name))
+
+
 def processes() -> Any:
-    """Processes forked from a clean one that has imported this module."""
+    """Processes forked from a clean one that has imported what they need."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["effects", "sqlalchemy.dialects.sqlite", "sqlite3"])
+    context.set_forkserver_preload(["effects", "sqlalchemy.dialects.sqlite", "jsonschema"])
     return context
 
 
@@ -58,7 +103,10 @@ class Receiver:
         self._server.close()
 
     def settle(self) -> None:
-        """Wait until no connection is open: what arrives later than this was never sent."""
+        """Wait until no connection is open or waits to be accepted; what is later is new."""
+        with socket.create_connection(("127.0.0.1", self.port)) as probe:
+            probe.sendall(b'""\n')  # accepted after all that came before it
+            assert probe.recv(100) == b"done\n"
         with self._lock:
             assert self._idle.wait_for(lambda: self._busy == 0, timeout=30)
 
@@ -88,24 +136,13 @@ class Receiver:
                 self._idle.notify_all()
 
     def _take(self, operation: str) -> None:
+        if not operation:
+            return
         with self._lock:
             self.requests[operation] += 1
         time.sleep(0.002)  # a moment in which the request is under way
         with self._lock:
             self.effects[operation] += 1
-
-
-def perform(ledger: Ledger, key: OperationKey, handler: Callable[[], Any]) -> tuple[str, Any]:
-    """The part of a dispatch that has to do with the ledger: an outcome and its value."""
-    answer: Begun | LookUp = ledger.look_up(key, DIGEST)
-    if isinstance(answer, LookUp) and answer.kind == "none":
-        answer = ledger.begin(key, DIGEST)
-    if isinstance(answer, LookUp):
-        entry = answer.entry
-        assert entry is not None
-        return (entry.outcome or answer.kind), entry.value
-    value = handler()
-    return str(ledger.finish(answer, "completed", value).outcome), value
 
 
 def send(port: int, operation: str, passed: Callable[[str], None] = lambda name: None) -> str:
@@ -130,11 +167,11 @@ def _write_one(database: str, port: int, number: int, point: str | None, pipe: C
     """One write in a process of its own, which dies at the point, if it is given."""
     passed = _die_at(point)
     with Ledger(database, fail_point=passed) as ledger:
+        dispatcher = dispatcher_of(ledger, lambda operation: send(port, operation, passed))
         pipe.send("ready")
         pipe.recv()
-        key = key_of(number)
-        result = perform(ledger, key, lambda: send(port, str(key.operation_id), passed))
-        pipe.send(result)
+        result = dispatch(dispatcher, number)
+        pipe.send((result.outcome, result.value))
 
 
 class Writer:
@@ -171,19 +208,18 @@ class Writer:
 
 def _write_many(database: str, numbers: Sequence[int], start: Any, results: Connection) -> None:
     """Writes of one process, begun together with the others'."""
-    executed: list[int] = []
-    outcomes: Counter[str] = Counter()
+    executed: list[str] = []
+    outcomes: Counter[tuple[str, str | None]] = Counter()
     with Ledger(database) as ledger:
+        dispatcher = dispatcher_of(ledger, executed.append)
         start.wait()
         for number in numbers:
-            outcome, _ = perform(
-                ledger, key_of(number), lambda number=number: executed.append(number)
-            )
-            outcomes[outcome] += 1
+            result = dispatch(dispatcher, number)
+            outcomes[result.outcome, result.boundary] += 1
     results.send((executed, outcomes))
 
 
-def write_all(database: str, orders: Sequence[Sequence[int]]) -> list[tuple[list[int], Any]]:
+def write_all(database: str, orders: Sequence[Sequence[int]]) -> list[tuple[list[str], Any]]:
     """One process for each list of numbers, all started together: what each executed and saw."""
     context = processes()
     start = context.Barrier(len(orders))

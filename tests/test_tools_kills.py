@@ -20,7 +20,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 import effects
-from effects import POINTS, Receiver, Writer, key_of, perform
+from effects import POINTS, Receiver, Writer, dispatch, key_of
 from gramlock.tools.ledger import Ledger
 from gramlock.tools.reconciliation import reconcile
 from gramlock.tools.tool import StatusReport, Tool
@@ -85,7 +85,7 @@ class Killing:
         count = self.receiver.effects[operation]
         assert count in (0, 1)
         ledger = self.later
-        seen = ledger.look_up(key, effects.DIGEST)
+        seen = ledger.look_up(key, effects.digest_of(self.number))
         state = seen.entry.state if seen.entry else "none"
         assert state in ("none", "uncertain", "completed")
         assert not (state == "none" and count), "an effect that the ledger does not know"
@@ -124,22 +124,24 @@ class Killing:
         requests = self.receiver.requests.copy()
         (report,) = reconcile(ledger, [self.tool(known=False)])
         assert not report.resolved
-        assert perform(ledger, key, self._send)[0] == "uncertain"
+        assert self._dispatch(ledger) == ("uncertain", None)
         assert [entry.key for entry in ledger.unresolved()] == [key]
         assert self.receiver.requests == requests
 
     def _finish(self, ledger: Ledger) -> None:
         """The operation is asked for again: afterwards it has happened exactly once."""
-        key = key_of(self.number)
-        operation = str(key.operation_id)
+        operation = str(key_of(self.number).operation_id)
         for _ in range(2):
-            assert perform(ledger, key, self._send) == ("completed", f"done {operation}")
+            assert self._dispatch(ledger) == ("completed", f"done {operation}")
         self.receiver.settle()
         assert self.receiver.effects[operation] == 1
 
-    def _send(self) -> str:
-        operation = str(key_of(self.number).operation_id)
-        return effects.send(self.receiver.port, operation)
+    def _dispatch(self, ledger: Ledger) -> tuple[str, Any]:
+        """The same operation once more, by a process that lives."""
+        port = self.receiver.port
+        dispatcher = effects.dispatcher_of(ledger, lambda name: effects.send(port, name))
+        result = dispatch(dispatcher, self.number)
+        return result.outcome, result.value
 
     def table(self) -> str:
         """Kills by point, state in the ledger, effects, and state after reconciliation."""
