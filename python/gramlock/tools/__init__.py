@@ -32,6 +32,7 @@ _HOME: dict[str, str] = {
     "Reconciliation": "reconciliation",
     "Reference": "schedule",
     "ResultStore": "results",
+    "RunSummary": "summary",
     "StatusReport": "tool",
     "StoredResult": "results",
     "Tool": "tool",
@@ -50,6 +51,7 @@ _HOME: dict[str, str] = {
     "reconcile_async": "reconciliation",
     "redact": "redaction",
     "request_approval": "approvals",
+    "summarize": "summary",
     "validate": "validator",
     "with_references": "schedule",
 }

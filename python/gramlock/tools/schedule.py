@@ -154,7 +154,7 @@ class _Plan:
         self._dispatcher, self._policy = dispatcher, after_uncertain
         self.tasks: list[_Task] = []
         self._by_id: dict[str, int] = {}
-        self._writes: dict[tuple[Any, ...], str | None] = {}
+        self._writes: dict[tuple[Any, ...], int] = {}  # the first of equal ones
         self._uncertain: int | None = None  # the first
         for raw in calls:
             call = _read(raw)
@@ -182,27 +182,9 @@ class _Plan:
             task.references = _references(call, references.get(call_id or "", {}))
         except (PointerError, RecursionError) as error:
             task.refusal = _refusal(call, "reference", f"a reference has no place: {error}")
-        self._suspect(task, call_id, known=tool is not None)
         if call_id is not None:
             self._by_id[call_id] = len(self.tasks)
         self.tasks.append(task)
-
-    def _suspect(self, task: _Task, call_id: str | None, *, known: bool) -> None:
-        """A second equal write of one turn, with nothing that tells whether both are meant."""
-        context = task.context or Context()
-        if not (task.writes and known) or context.operation_id is not None or task.references:
-            return
-        try:
-            key = context.principal, _name(task.call), digest(task.call.arguments)
-        except (NotJsonError, RecursionError):  # rejected when its turn comes
-            return
-        if key in self._writes:
-            message = (
-                f"equal to {self._writes[key] or 'an earlier call'}: if both are meant, say so"
-            )
-            task.refusal = task.refusal or _refusal(task.call, "duplicate", message)
-        else:
-            self._writes[key] = call_id
 
     def _order(self) -> None:
         """Barriers and references: each waits for earlier ones only, so nothing waits in a ring."""
@@ -285,7 +267,30 @@ class _Plan:
                 message = f"{reference.call_id!r} has no such result: {error}"
                 return _refusal(call, "reference", message)
             call = replace(call, arguments=_placed(call.arguments, place, value))
+        twin = self._twin(index, call)
+        if twin is not None:
+            message = f"equal to {twin!r} of this turn: if both are meant, say so"
+            return _refusal(call, "duplicate", message)
         return call
+
+    def _twin(self, index: int, call: Any) -> str | None:
+        """An equal write of this turn, where nothing tells whether both are meant."""
+        task = self.tasks[index]
+        context = task.context or Context()
+        ready = isinstance(call, _calls.ToolCall) and call.status == "complete"
+        if not (task.writes and ready) or context.operation_id is not None:
+            return None
+        try:
+            key = context.principal, call.name, digest(call.arguments)
+        except (NotJsonError, RecursionError):  # the dispatcher refuses it
+            return None
+        first = self.tasks[self._writes.setdefault(key, index)]
+        if first is task:
+            return None
+        if first.result is not None and first.result.outcome == "rejected":
+            self._writes[key] = index
+            return None
+        return _id(first.call) or call.name
 
     def _value(self, source: ToolResult, reference: Reference, context: Context | None) -> Any:
         if source.outcome != "completed":
