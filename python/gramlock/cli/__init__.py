@@ -8,6 +8,7 @@
 ``conformance``  what becomes of every JSON Schema keyword in an engine
 ``demo``         the whole thing at once, with a model of its own
 ``ledger``       writes whose outcome is unknown, and asking what became of them
+``tools``        are an application's tools usable, and serving them by MCP
 ``report``       messages, JSON output, exit codes
 ``inputs``       reading schemas and instances; options that commands share
 ===============  ========================================================

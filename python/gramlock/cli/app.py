@@ -12,6 +12,7 @@ from .demo import demo
 from .generate import generate
 from .ledger import ledger
 from .mask import mask
+from .tools import tools
 
 __all__ = ["app"]
 
@@ -30,6 +31,7 @@ app.command()(check)
 app.command()(conformance)
 app.command()(demo)
 app.add_typer(ledger, name="ledger")
+app.add_typer(tools, name="tools")
 
 
 def _version(wanted: bool) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +25,7 @@ __all__ = [
     "Relax",
     "Whitespace",
     "compile_schema",
+    "load_named",
     "read_json",
     "read_lines",
 ]
@@ -87,3 +91,22 @@ def compile_schema(
     except ValueError as error:
         raise GramlockError(str(error)) from error
     return schema, grammar
+
+
+def load_named(place: str, what: str) -> Any:
+    """What ``MODULE:NAME`` names, called if it is a function; modules of the current folder are
+    found, too. *what* names it in messages."""
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise GramlockError(f"{what}: expected MODULE:NAME, got {place}")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found() if callable(found) else found
+    except GramlockError:
+        raise
+    except Exception as error:
+        raise GramlockError(f"{what} {place}: {type(error).__name__}: {error}") from error

@@ -7,11 +7,8 @@ status look-ups; it never sends a write. None of them makes a ledger where there
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Iterable
 from datetime import datetime, timezone
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..errors import GramlockError
-from .inputs import JsonOutput
+from .inputs import JsonOutput, load_named
 from .report import BAD, OK, emit, out, reported
 
 if TYPE_CHECKING:
@@ -132,25 +129,12 @@ def _open(where: str) -> Ledger:
 
 
 def _load_tools(place: str) -> Iterable[Tool]:
-    """What ``MODULE:NAME`` names; modules of the current folder are found, too."""
+    """What ``MODULE:NAME`` names: a ToolSet, a list of tools, or a dispatcher's."""
     from ..tools.toolset import ToolSet
 
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise GramlockError(f"--tools: expected MODULE:NAME, got {place}")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-        if callable(found):
-            found = found()
-        return found if isinstance(found, ToolSet) else ToolSet(found)
-    except GramlockError:
-        raise
-    except Exception as error:
-        raise GramlockError(f"--tools {place}: {type(error).__name__}: {error}") from error
+    found = load_named(place, "--tools")
+    found = getattr(found, "tools", found)
+    return found if isinstance(found, ToolSet) else ToolSet(found)
 
 
 def _print_entries(entries: Iterable[Entry]) -> None:

@@ -28,6 +28,8 @@ _HOME: dict[str, str] = {
     "Ledger": "ledger",
     "LookUp": "ledger",
     "OperationKey": "ledger",
+    "McpClient": "mcp_client",
+    "McpDefinition": "mcp_client",
     "Outcome": "outcome",
     "Reconciliation": "reconciliation",
     "Reference": "schedule",
