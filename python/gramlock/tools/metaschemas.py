@@ -96,15 +96,18 @@ def _without_references(value: Any, document: Any, year: int) -> Any:
     if target == "#" or "$dynamicRef" in value or "$recursiveRef" in value:
         return {"type": "object" if year == 4 else ["object", "boolean"]}
     if target is None:
-        return {
+        found = {
             keyword: _without_references(part, document, year)
             for keyword, part in value.items()
             if keyword not in ("$comment", "default", "format", "propertyNames")
         }
+        if found.get("exclusiveMinimum") is True:  # in draft 4 a flag
+            found["exclusiveMinimum"] = found.pop("minimum")
+        return found
     uri, _, pointer = target.partition("#")
     if uri:
         document = registry()[_URI[year].removesuffix("schema") + uri].contents
-    found = document
+    at = document
     for token in pointer.split("/")[1:]:
-        found = found[token]
-    return _without_references(found, document, year)
+        at = at[token]
+    return _without_references(at, document, year)

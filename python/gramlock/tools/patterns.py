@@ -30,7 +30,7 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..errors import GrammarError, LimitError, MissingDependencyError
+from ..errors import LimitError, MissingDependencyError
 from ..schema.formats import FORMATS, Format, format_expression
 from ..syntax.regex import parse
 from ..syntax.regex_parser import parse_tree
@@ -44,6 +44,10 @@ __all__ = ["Matcher", "format_matcher", "matcher"]
 #: Decides about a text: whether it holds a match; None if that takes more than the budget.
 Matcher = Callable[[str], "bool | None"]
 
+_LEAP_SECOND = re.compile(
+    r"([0-9]{2}):([0-9]{2}):60(?:\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
+)
+_DOTS = (".", "\u3002", "\uff0e", "\uff61")
 _LONG_NUMBER = re.compile("[0-9]{10,}")
 _LONGEST = 1000  # characters that regress is given
 _STEPS = 1e6  # of backtracking, a hundredth of a second
@@ -123,7 +127,7 @@ def _native(pattern: str) -> Callable[[str], Any] | None:
         raise MissingDependencyError("regress", "tools") from error
     try:
         found: Callable[[str], Any] = regress.Regex(pattern, "u").find
-    except regress.RegressError:
+    except (regress.RegressError, UnicodeEncodeError):
         return None
     return found
 
@@ -163,11 +167,7 @@ def format_matcher(name: str) -> Matcher | None:
     form = FORMATS.get(name)
     if form is None:
         return None
-    if name == "regex":
-        return _is_pattern
-    if name in ("idn-hostname", "idn-email"):
-        return _international(name)
-    return _by_grammar(form)
+    return _OWN.get(name, _by_grammar)(form)
 
 
 def _by_grammar(form: Format) -> Matcher:
@@ -181,35 +181,76 @@ def _by_grammar(form: Format) -> Matcher:
     return lambda text: _AUTOMATA.matches(expression, text)
 
 
-def _is_pattern(text: str) -> bool:
-    """ECMA-262, 22.2.1, back-references included."""
-    try:
-        parse(_LONG_NUMBER.sub("999999999", text))  # counts have no limit in the standard
-    except (GrammarError, LimitError):
-        return _native(text) is not None
-    return True
+def _time(form: Format) -> Matcher:
+    """RFC 3339, 5.7: a leap second ends a day of UTC, so it is 23:59:60 there."""
+    search = _by_grammar(form)
+
+    def check(text: str) -> bool | None:
+        verdict = search(text)
+        leap = _LEAP_SECOND.search(text) if verdict else None
+        if leap is None:
+            return verdict
+        hour, minute, sign, hours, minutes = leap.groups()
+        ahead = 0 if sign is None else (int(hours) * 60 + int(minutes)) * int(f"{sign}1")
+        return (int(hour) * 60 + int(minute) - ahead) % 1440 == 1439
+
+    return check
 
 
-def _international(name: str) -> Matcher:
-    """What the grammar writes (it approximates RFC 5892), and what the idna package knows."""
-    written = _by_grammar(FORMATS[name])
+def _regex(form: Format) -> Matcher:
+    """ECMA-262, 22.2.1, back-references included; counts have no limit in the standard."""
+    return lambda text: _native(_LONG_NUMBER.sub("999999999", text)) is not None
+
+
+def _idna_check(domain: str) -> bool | None:
+    """What the idna package, by way of jsonschema, says of a name; None where it is missing."""
     try:
         from jsonschema import FormatChecker
     except ImportError as error:
         raise MissingDependencyError("jsonschema", "tools") from error
-    known = "idn-hostname" in FormatChecker.checkers
-    checker = FormatChecker(["idn-hostname"]) if known else None
+    if "idn-hostname" not in FormatChecker.checkers or len(domain) > _LONGEST:
+        return None
+    conforms: bool = FormatChecker(["idn-hostname"]).conforms(domain, "idn-hostname")
+    return conforms and not domain.endswith(_DOTS) and domain != ""
 
-    def search(text: str) -> bool | None:
-        verdict = written(text)
-        if verdict is not False or checker is None or len(text) > _LONGEST:
-            return verdict
+
+def _hostname(form: Format) -> Matcher:
+    """Labels with hyphens third and fourth are A-labels (RFC 5891, 4.2.3.1), whose text counts."""
+    search = _by_grammar(form)
+
+    def check(text: str) -> bool | None:
+        verdict = search(text)
+        if verdict and any(label[2:4] == "--" for label in text.split(".")):
+            return _idna_check(text) is not False
+        return verdict
+
+    return check
+
+
+def _idn_hostname(form: Format) -> Matcher:
+    """What the grammar writes (it approximates RFC 5892), and what the idna package knows."""
+    search = _by_grammar(form)
+    return lambda text: True if search(text) else _idna_check(text) is True
+
+
+def _idn_email(form: Format) -> Matcher:
+    search = _by_grammar(form)
+
+    def check(text: str) -> bool | None:
+        if search(text):
+            return True
         before, at, domain = text.rpartition("@")
-        if name == "idn-email":
-            if not at or not written(f"{before}@example.org"):
-                return False
-        elif at:
-            return False
-        return bool(checker.conforms(domain, "idn-hostname"))
+        return bool(at and search(f"{before}@example.org")) and _idna_check(domain) is True
 
-    return search
+    return check
+
+
+# Formats for which the grammar writes less than their documents allow.
+_OWN: dict[str, Callable[[Format], Matcher]] = {
+    "date-time": _time,
+    "time": _time,
+    "hostname": _hostname,
+    "idn-hostname": _idn_hostname,
+    "idn-email": _idn_email,
+    "regex": _regex,
+}

@@ -22,14 +22,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
-from ..errors import GrammarError, LimitError, MissingDependencyError, ToolDefinitionError
+from ..errors import (
+    GrammarError,
+    LimitError,
+    MissingDependencyError,
+    PointerError,
+    ToolDefinitionError,
+)
 from ..schema.options import DIALECTS
 from .canonical import equality_key
 from .json_values import fault_in
 from .leaves import Listed
 from .patterns import matcher
-from .pointer import Place, to_pointer
+from .pointer import Place, from_pointer, to_pointer
 
 __all__ = [
     "FALSE",
@@ -278,7 +285,7 @@ class Walk:
                 target, its_resolver = self._look_up(schema, keyword, resolver, place)
                 if isinstance(target, dict):
                     including.extend([target] if keyword == "$ref" else [])
-                    found.append((target, its_resolver, place, False))
+                    found.append((target, its_resolver, _place_of(schema[keyword], place), False))
         for inner, *_ in found:
             self._holders.setdefault(id(inner), []).append(id(schema))
         self._replace(schema, place)
@@ -426,6 +433,16 @@ class Walk:
 _BESIDE_REFERENCE = frozenset(
     "$ref $comment $defs definitions title description default examples deprecated".split()
 )
+
+
+def _place_of(reference: Any, place: Place) -> Place:
+    """Where a reference leads, for messages; in another resource the place that refers to it."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return place
+    try:
+        return from_pointer(unquote(reference[1:]))
+    except PointerError:
+        return place
 
 
 def _excludes_objects(schema: Any) -> bool:
