@@ -149,6 +149,7 @@ class Attempt:
         if needed or (yield from self._needs_approval(tool)):
             yield from self._approved(tool, take=True)
         self._unchanged()
+        self._trail.passed("arguments")
         self._within_rate(tool)
 
     def _refuse(
@@ -280,6 +281,7 @@ class Attempt:
 
     def _approved(self, tool: Tool, *, take: bool) -> Steps[None]:
         """Someone consented to exactly this call; *take* uses that up."""
+        self._unchanged()  # or the approver would be shown something else
         request = ApprovalRequest(
             tool=tool.name,
             tool_digest=tool.digest,
@@ -372,7 +374,6 @@ class Attempt:
         """No rule has written to the arguments."""
         if digest(self._arguments) != self._digest:
             self._refuse("arguments", "the arguments were changed while they were checked")
-        self._trail.passed("arguments")
 
     def _within_rate(self, tool: Tool) -> None:
         wait = self._parts.rates.take(tool.name, tool.limits.calls_per_minute)
