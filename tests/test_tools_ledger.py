@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -417,6 +418,29 @@ def test_a_deep_value_does_not_lose_the_outcome(ledger: Ledger) -> None:
     for _ in range(100_000):
         deep = [deep]
     assert not ledger.finish(begin(ledger), "completed", deep).value_kept
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Decimal("0.1000000000000000055511151231257827"),
+        [Decimal("1e400"), {"é😀\0": Decimal("-12.50")}, 1e22, 0.1, -0.0, 10**30, True],
+    ],
+    ids=["digits", "mixed"],
+)
+def test_numbers_keep_their_value(ledger: Ledger, value: Any) -> None:
+    pytest.importorskip("gramlock.tools.json_text")
+    begun = begin(ledger)
+    assert ledger.finish(begun, "completed", value).value == value
+    assert current(ledger, begun).value == value
+
+
+def test_a_number_that_cannot_be_read_again_is_not_kept(ledger: Ledger) -> None:
+    pytest.importorskip("gramlock.tools.json_text")
+    for number, value in enumerate([10**5000, [10**5000, Decimal("0.1")]]):
+        begun = begin(ledger, OperationKey("u", "t", str(number)))
+        assert not ledger.finish(begun, "completed", value).value_kept
+        assert not current(ledger, begun).value_kept
 
 
 def test_null_is_a_value(ledger: Ledger) -> None:

@@ -261,9 +261,11 @@ class Ledger:
             values |= {"state": outcome, "updated": now}
             if not running:
                 values["lease_until"] = now
-            if connection.execute(statements().finish, values | mine).rowcount != 1:
+            if connection.execute(statements().finish, values | mine).rowcount == 1:
+                entry = replace(begun.entry, **rows.from_columns(values))
+            else:
                 self._add_late(connection, begun, outcome, value, message, details, now)
-            entry = rows.read(connection, begun.entry_id, now)
+                entry = rows.read(connection, begun.entry_id, now)
         self._fail_point("after_outcome")
         return entry
 

@@ -7,11 +7,15 @@ other than identifiers are stored as JSON in ASCII. Tested by tests/test_tools_l
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from ..errors import LedgerError
+from .json_values import fault_in
 from .ledger_records import Entry, Evidence, LookUp, OperationKey
 from .ledger_tables import statements, tables
 
@@ -22,6 +26,7 @@ __all__ = [
     "decode",
     "encode",
     "find",
+    "from_columns",
     "has_late_effect",
     "judge",
     "note",
@@ -41,6 +46,8 @@ EFFECT = ("completed", "invalid_result", "accepted")
 NO_EFFECT = ("failed", "retry_allowed")
 RECORDED = (*EFFECT, "failed")
 OUTCOMES = frozenset((*RECORDED, "uncertain"))
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def find(
@@ -103,9 +110,10 @@ def waiting(now: float) -> Any:
 
 def read(connection: Any, entry_id: str, now: float, *, lock: bool = False) -> Entry:
     """One entry without its evidence; :class:`LedgerError` where there is none."""
-    known = tables().entries
-    query = known.select().where(known.c.id == entry_id)
-    row = connection.execute(query.with_for_update() if lock else query).first()
+    query = statements().by_id
+    row = connection.execute(
+        query.with_for_update() if lock else query, {"of_id": entry_id}
+    ).first()
     if row is None:
         raise LedgerError(f"no entry {entry_id} in the ledger")
     return to_entry(row, now)
@@ -196,6 +204,12 @@ def to_columns(entry: Entry) -> dict[str, Any]:
     }
 
 
+def from_columns(columns: dict[str, Any]) -> dict[str, Any]:
+    """What an entry reads where these were written."""
+    texts = ("value", "message", "reference", "details")
+    return {name: decode(v) if name in texts else v for name, v in columns.items()}
+
+
 def result_columns(
     value: Any, message: str | None, reference: str | None, details: Any
 ) -> dict[str, Any]:
@@ -211,14 +225,40 @@ def result_columns(
 
 
 def encode(value: Any) -> str | None:
-    """ASCII JSON text; None for what is no JSON value or too large to be kept."""
-    try:
-        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
+    """ASCII JSON text with exact numbers; None for what JSON cannot express or is over 1 MiB."""
+    if fault_in(value) is not None:
         return None
-    return text if len(text) <= MAX_VALUE else None
+    text: str | None
+    try:
+        text = json.dumps(value, separators=(",", ":"))
+    except TypeError:  # the standard library does not know Decimal
+        text = _encode_exactly(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits; a shallow stack
+        return None
+    return text if text is not None and len(text) <= MAX_VALUE else None
+
+
+def _encode_exactly(value: Any) -> str | None:
+    from . import json_text
+
+    try:
+        text = _BEYOND_ASCII.sub(_escape, json_text.dumps(value))
+        decode(text)  # what could not be read again is better left out
+    except ValueError:
+        return None
+    return text
+
+
+def _escape(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1]
 
 
 def decode(text: str | None) -> Any:
     """The value of a stored text, None for NULL."""
-    return None if text is None else json.loads(text)
+    return None if text is None else json.loads(text, parse_float=_number)
+
+
+def _number(text: str) -> float | Decimal:
+    """A float where it stands for exactly this decimal, else a Decimal."""
+    double, exact = float(text), Decimal(text)
+    return double if isfinite(double) and Decimal(repr(double)) == exact else exact

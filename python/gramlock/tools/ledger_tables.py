@@ -96,8 +96,8 @@ def tables() -> SimpleNamespace:
 def statements() -> SimpleNamespace:
     """What runs around every write, built once: building takes longer than running it.
 
-    ``by_key`` (of_key), ``finish`` (of_id, of_attempt; its other parameters are the columns to
-    set), ``insert`` by database (its parameters are the columns).
+    ``by_id`` (of_id), ``by_key`` (of_key), ``finish`` (of_id, of_attempt; its other parameters are
+    the columns to set), ``insert`` by database (its parameters are the columns).
     """
     from sqlalchemy.dialects import postgresql, sqlite
 
@@ -111,6 +111,7 @@ def statements() -> SimpleNamespace:
         for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
     }
     return SimpleNamespace(
+        by_id=entries.select().where(entries.c.id == of("of_id")),
         by_key=entries.select().where(entries.c.key_hash == of("of_key")),
         finish=entries.update().where(current & (entries.c.state == "in_progress")),
         insert=insert,
