@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Optional
 import pytest
 
 from gramlock.errors import ToolDefinitionError
-from gramlock.tools import Tool, ToolSet
+from gramlock.tools import Accepted, Dispatcher, Tool, ToolSet
 
 pydantic = pytest.importorskip("pydantic")
 TypedDict = pytest.importorskip("typing_extensions").TypedDict  # older Pythons lack a part
@@ -331,6 +331,59 @@ def test_results_of_the_wrong_shape_are_for_the_check_of_results() -> None:
     assert call(lines, {"a": 1}) == [{"sku": 3}]
     assert isinstance(lines.result, dict)
     assert lines.result["$defs"]["Line"]["required"] == ["sku", "count"]
+
+
+@pytest.mark.parametrize(
+    "change, boundary, error",
+    [
+        ({"amount": {"cents": True}}, "schema", "$.amount.cents: expected integer, got boolean"),
+        ({"amount": {"cents": "500"}}, "schema", "$.amount.cents: expected integer, got string"),
+        ({"amount": {"cents": 1, "more": 2}}, "schema", "$.amount.more: "),
+        ({"day": "2026-02-30"}, "schema", "$.day: "),
+        ({"amount": {"cents": 10_001}}, "domain", "$.amount: more than the limit"),
+    ],
+)
+def test_the_schema_judges_before_pydantic(change: Any, boundary: str, error: str) -> None:
+    call = pytest.importorskip("gramlock.tools.call")
+    ran: list[Any] = []
+
+    def pay(order_id: str, amount: Money, day: datetime.date) -> str:
+        """Pay."""
+        ran.append(amount)
+        return order_id
+
+    dispatcher = Dispatcher([Tool.from_function(pay)])
+    result = dispatcher.dispatch(call.ToolCall("pay", {**GOOD, **change}))
+    assert (result.outcome, result.boundary) == ("rejected", boundary)
+    assert str(result.errors[0]).startswith(error)
+    assert ran == []
+    assert dispatcher.dispatch(call.ToolCall("pay", GOOD)).value == "A-1"
+
+
+@pytest.mark.parametrize(
+    "returned, outcome",
+    [
+        (Receipt("A-1", datetime.date(2026, 12, 1)), "completed"),
+        (Receipt("A-1", "tomorrow"), "invalid_result"),  # type: ignore[arg-type]
+        (Receipt(7, datetime.date(2026, 12, 1)), "invalid_result"),  # type: ignore[arg-type]
+        (None, "invalid_result"),
+        ({"order": "A-1"}, "invalid_result"),
+        (object(), "invalid_result"),
+        (Accepted("op-1"), "accepted"),
+    ],
+)
+def test_results_are_checked_by_the_return_annotation(returned: Any, outcome: str) -> None:
+    call = pytest.importorskip("gramlock.tools.call")
+
+    def pay(order_id: str) -> Receipt | Accepted:
+        """Pay."""
+        return returned  # type: ignore[no-any-return]
+
+    tool = Tool.from_function(pay)
+    assert isinstance(tool.result, dict)
+    assert tool.result["required"] == ["order", "day"]
+    result = Dispatcher([tool]).dispatch(call.ToolCall("pay", {"order_id": "A-1"}))
+    assert result.outcome == outcome
 
 
 def test_the_grammar_of_a_typed_function_accepts_what_it_takes() -> None:

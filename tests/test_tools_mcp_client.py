@@ -493,7 +493,7 @@ def test_outcomes_survive_two_dispatchers(tmp_path: Path, monkeypatch: Any) -> N
 class Wire:
     """An HTTP endpoint that answers ``tools/call`` as a test wants, and counts it."""
 
-    def __init__(self, respond: Callable[[Any, Any], None]) -> None:
+    def __init__(self, respond: Callable[[Any, Any], None], tool: Any = PAY) -> None:
         self.calls, self.lists = 0, 0
         wire = self
 
@@ -508,7 +508,7 @@ class Wire:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 if body["method"] == "tools/list":
                     wire.lists += 1
-                    listing = {"tools": [PAY], "resultType": "complete"}
+                    listing = {"tools": [tool], "resultType": "complete"}
                     listing |= {"ttlMs": 0, "cacheScope": "private"}
                     wire.answer(self, {"jsonrpc": "2.0", "id": body["id"], "result": listing})
                 elif body["method"] == "tools/call":
