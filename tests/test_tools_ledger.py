@@ -123,12 +123,13 @@ def test_the_record_outlives_the_window(ledger: Ledger, clock: Clock) -> None:
 def test_other_arguments_under_a_key_are_refused_and_see_no_result(ledger: Ledger) -> None:
     begun = begin(ledger, arguments={"secret": 1})
     assert refused(ledger, digest=OTHER).kind == "changed_arguments"
-    ledger.finish(begun, "completed", "r1", message="m", details=[1])
+    ledger.finish(begun, "completed", "r1", message="m", reference="r", details=[1])
     answer = refused(ledger, digest=OTHER)
     assert answer.kind == "changed_arguments"
     assert answer.entry is not None
     entry = answer.entry
-    assert [entry.value, entry.message, entry.details, entry.arguments] == [None] * 4
+    assert [entry.value, entry.message, entry.reference, entry.details] == [None] * 4
+    assert entry.arguments is None
 
 
 def test_a_key_is_principal_tool_and_operation(ledger: Ledger) -> None:
@@ -463,10 +464,12 @@ def test_evidence_seen_again_is_counted(ledger: Ledger, clock: Clock) -> None:
         clock.seconds += 1
         ledger.add_evidence(begun.entry_id, "state", {"assignee": "U-9"})
     ledger.add_evidence(begun.entry_id, "state", {"assignee": "U-8"})
+    clock.seconds += 1
+    ledger.add_evidence(begun.entry_id, "state", {"assignee": "U-9"})
     first, second = current(ledger, begun).evidence
-    assert (first.times, first.last_at - first.first_at) == (3, 2)
+    assert (first.times, first.last_at - first.first_at) == (4, 3)
     assert second.data == {"assignee": "U-8"}
-    assert current(ledger, begun).to_dict()["evidence"][0]["times"] == 3
+    assert current(ledger, begun).to_dict()["evidence"][0]["times"] == 4
     with pytest.raises(LedgerError, match="no entry"):
         ledger.add_evidence("nothing", "state")
     with pytest.raises(LedgerError, match="JSON"):
@@ -558,6 +561,25 @@ def test_threads_that_begin_together_get_one_intent(database: str) -> None:
             assert len(kinds) == 8 - len(begun)
 
 
+def test_ledgers_that_are_made_together_make_the_tables_once(database: str) -> None:
+    barrier, opened = threading.Barrier(6), []
+
+    def run() -> None:
+        barrier.wait()
+        opened.append(Ledger(database))
+
+    threads = [threading.Thread(target=run) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 6
+    begin(opened[0])
+    assert refused(opened[5]).kind == "in_progress"
+    for ledger in opened:
+        ledger.close()
+
+
 def test_fail_points_are_passed_in_order(database: str) -> None:
     passed: list[str] = []
     with Ledger(database, fail_point=passed.append) as ledger:
@@ -639,6 +661,7 @@ def test_postgresql_flushes_whatever_the_role_says(cluster: Any) -> None:
     with Ledger(url) as ledger, ledger._store.reading() as connection:
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
         assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "30s"
+        assert connection.exec_driver_sql("SHOW statement_timeout").scalar() == "1min"
     cluster.drop_schema(schema)
 
 

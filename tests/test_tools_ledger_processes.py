@@ -39,8 +39,7 @@ def test_duplicates_from_processes_that_start_together(database: str) -> None:
     duplicates(database, keys=50, processes=4)
 
 
-def test_one_key_at_the_same_moment(database: str) -> None:
-    Ledger(database).close()
+def test_one_key_at_the_same_moment_in_a_ledger_that_is_not_there_yet(database: str) -> None:
     results = effects.write_all(database, [[7], [7], [7], [7]])
     assert sum(len(executed) for executed, _ in results) == 1
 

@@ -109,7 +109,8 @@ def _check_identifier(name: str, value: Any, *, optional: bool) -> None:
     if value is None and optional:
         return
     if not isinstance(value, str) or not value:
-        raise LedgerError(f"{label}: expected text, got {type(value).__name__}")
+        got = "nothing" if value == "" else type(value).__name__
+        raise LedgerError(f"{label}: expected text, got {got}")
     if len(value) > MAX_IDENTIFIER:
         raise LedgerError(f"{label}: {len(value):,} characters; at most {MAX_IDENTIFIER:,}")
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
@@ -126,7 +127,7 @@ class Evidence:
             ``state``, ``running``, ``not_found``, ...), or the application's own.
         data: JSON value, or None.
         first_at: When it was first seen, seconds since 1970.
-        last_at: When it was last seen: the same thing seen again is counted, not repeated.
+        last_at: When it was last seen: the same thing seen again is counted, not added.
         times: How often.
     """
 

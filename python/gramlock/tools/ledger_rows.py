@@ -81,9 +81,9 @@ def judge(
             "id nothing tells whether this is the same wish or a second one",
         )
     if entry.digest != digest:
-        bare = replace(entry, value=None, value_kept=False, details=None, message=None)
-        message = "this operation was begun with other arguments"
-        return LookUp("changed_arguments", replace(bare, arguments=None), message)
+        hidden: dict[str, Any] = dict.fromkeys(("value", "message", "reference", "details"))
+        bare = replace(entry, **hidden, arguments=None, value_kept=False)
+        return LookUp("changed_arguments", bare, "this operation was begun with other arguments")
     late = now >= entry.expires
     if entry.forgotten:
         return LookUp("expired", entry, "the operation's window is over, its result forgotten")
@@ -128,14 +128,11 @@ def has_late_effect(connection: Any, entry_id: str) -> bool:
 
 
 def note(connection: Any, entry_id: str, kind: str, text: str, now: float) -> None:
-    """Add evidence, or count it where it is the last thing that was noted."""
+    """Add evidence, or count it where the same was noted before: periodic look-ups add no rows."""
     noted = tables().evidence
-    mine = noted.c.entry_id == entry_id
-    query = noted.select().where(mine).order_by(noted.c.id.desc()).limit(1)
-    last = connection.execute(query).first()
-    if last is not None and (last.kind, last.data) == (kind, text):
-        values = {"times": last.times + 1, "last_at": now}
-        connection.execute(noted.update().where(noted.c.id == last.id).values(**values))
+    same = (noted.c.entry_id == entry_id) & (noted.c.kind == kind) & (noted.c.data == text)
+    seen = noted.update().where(same).values(times=noted.c.times + 1, last_at=now)
+    if connection.execute(seen).rowcount:
         return
     row = {"kind": kind, "data": text, "first_at": now, "last_at": now, "times": 1}
     connection.execute(noted.insert().values(entry_id=entry_id, **row))

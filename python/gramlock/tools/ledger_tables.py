@@ -216,7 +216,11 @@ class Store:
             sa.event.listen(engine, "begin", _begin_sqlite)
             return engine
         options["pool_pre_ping"] = True
-        options["connect_args"] = {"connect_timeout": max(2, int(self._timeout))}
+        # A server that is gone without a word must not hold a write for a quarter of an hour.
+        options["connect_args"] = {
+            "connect_timeout": max(2, int(self._timeout)),
+            "tcp_user_timeout": milliseconds,
+        }
         try:
             engine = sa.create_engine(self.url, **options)
         except ImportError as error:
@@ -304,6 +308,7 @@ def _set_up_postgresql(milliseconds: int, connection: Any, record: object) -> No
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit = on")
         cursor.execute(f"SET lock_timeout = {milliseconds}")
+        cursor.execute(f"SET statement_timeout = {2 * milliseconds}")
         cursor.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
     connection.commit()
 
