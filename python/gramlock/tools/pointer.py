@@ -21,7 +21,16 @@ from typing import Any
 
 from ..errors import PointerError
 
-__all__ = ["Place", "from_path", "from_pointer", "locate", "resolve", "to_path", "to_pointer"]
+__all__ = [
+    "Place",
+    "find",
+    "from_path",
+    "from_pointer",
+    "locate",
+    "resolve",
+    "to_path",
+    "to_pointer",
+]
 
 #: A name for each object entered, an index for each array.
 Place = tuple["str | int", ...]
@@ -147,6 +156,40 @@ def from_path(path: str) -> Place:
             place.append(_unquoted(path, step["quoted"]))
         at = step.end()
     return tuple(place)
+
+
+def find(value: Any, path: str) -> list[tuple[Place, Any]]:
+    """The places of *value* that a path means, ``[*]`` standing for each item; with what is there.
+
+    Where a member or item is absent, or something else than an object or array, nothing is found.
+
+    Raises:
+        PointerError: As :func:`from_path`.
+    """
+    first, *rest = path.split("[*]")  # in a quoted name it cannot stand
+    found: list[tuple[Place, Any]] = _at([((), value)], from_path(first))
+    for part in rest:
+        items = [
+            ((*place, index), item)
+            for place, array in found
+            if isinstance(array, list)
+            for index, item in enumerate(array)
+        ]
+        found = _at(items, from_path("$" + part))
+    return found
+
+
+def _at(found: list[tuple[Place, Any]], place: Place) -> list[tuple[Place, Any]]:
+    for token in place:
+        found = [((*before, token), value[token]) for before, value in found if has(value, token)]
+    return found
+
+
+def has(value: Any, token: str | int) -> bool:
+    """Whether a value has a member of that name, or an item of that index."""
+    if isinstance(value, dict):
+        return isinstance(token, str) and token in value
+    return isinstance(value, list) and isinstance(token, int) and token < len(value)
 
 
 def _unquoted(path: str, text: str) -> str:
