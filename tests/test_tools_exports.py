@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+import gramlock
 from gramlock.errors import ToolDefinitionError
-from gramlock.tools import Tool, ToolSet
+from gramlock.tools import Tool, ToolSet, validate
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -141,3 +142,32 @@ def test_the_prompt_states_the_contract_with_its_descriptions() -> None:
     assert "An approval by a person is needed." in text
     assert "An approval by a person may be needed." in text
     assert "## look_up\nRefund an order. (only reads)" in text
+
+
+def test_the_schema_of_a_call_holds_each_tools_schema_with_its_references() -> None:
+    def of(kind: str) -> dict[str, Any]:
+        return {
+            "properties": {"x": {"$ref": "#/$defs/inner"}},
+            "required": ["x"],
+            "$defs": {"inner": {"type": kind}},
+        }
+
+    tools = ToolSet([refund("a", of("integer")), refund("b/c", {"$id": "urn:b", **of("string")})])
+    schema = tools.call_schema()
+    grammar = gramlock.Grammar.from_json_schema(schema)
+    pytest.importorskip("jsonschema")
+    pytest.importorskip("regress")
+    for name, value, valid in (("a", 1, True), ("a", "1", False), ("b/c", "1", True)):
+        call = {"name": name, "arguments": {"x": value}}
+        assert grammar.accepts(json.dumps(call)) is valid
+        assert (validate(call, schema) == []) is valid
+    wrong = validate({"name": "b/c", "arguments": {"x": 1}}, schema)
+    assert [str(v) for v in wrong] == ["$.arguments.x: expected string, got integer"]
+    assert not grammar.accepts('{"name": "c", "arguments": {"x": 1}}')
+
+
+def test_the_schema_of_a_call_needs_tools_whose_schemas_differ() -> None:
+    with pytest.raises(ToolDefinitionError, match="no tools"):
+        ToolSet().call_schema()
+    with pytest.raises(ToolDefinitionError, match="urn:x"):
+        ToolSet([refund("a", {"$id": "urn:x"}), refund("b", {"$id": "urn:x"})]).call_schema()

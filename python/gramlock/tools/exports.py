@@ -20,10 +20,12 @@ from ..errors import ToolDefinitionError
 from .tool import Tool
 
 __all__ = [
+    "MCP_OPERATION",
     "MCP_OUTCOME",
     "MCP_REFERENCE",
     "anthropic",
     "bedrock",
+    "call_schema",
     "gemini",
     "huggingface",
     "mcp",
@@ -37,6 +39,8 @@ __all__ = [
 #: Keys of ``_meta`` under which a served result says its outcome, and its operation's reference.
 MCP_OUTCOME = "gramlock/outcome"
 MCP_REFERENCE = "gramlock/reference"
+#: ... and under which a client names the operation that a call belongs to.
+MCP_OPERATION = "gramlock/operation_id"
 
 _NAMES = {
     "openai": (re.compile(r"[A-Za-z0-9_-]{1,64}"), "1 to 64 of A-Z a-z 0-9 _ -"),
@@ -189,6 +193,38 @@ def huggingface(tools: Iterable[Tool]) -> list[dict[str, Any]]:
             body["return"] = tool.result
         shown.append({"type": "function", "function": body})
     return shown
+
+
+def call_schema(tools: Iterable[Tool]) -> dict[str, Any]:
+    """JSON Schema of a call of any of the tools: ``{"name": ..., "arguments": ...}``.
+
+    For a model that is constrained, or checked, as a whole: its name selects the branch, so that a
+    violation is reported for the tool that was meant. Each tool's schema stands in it as a resource
+    of its own, unchanged, so that references inside it still lead where they led.
+
+    Raises:
+        ToolDefinitionError: There are no tools, or two of their schemas have one ``$id``.
+    """
+    branches: list[dict[str, Any]] = []
+    resources: dict[str, dict[str, Any]] = {}
+    for tool in tools:
+        schema = object_schema(tool.parameters)
+        identity = schema.get("$id", f"tool:{tool.name}")
+        if any(other["$id"] == identity for other in resources.values()):
+            raise ToolDefinitionError(f"two tools have schemas of one $id: {identity}")
+        resources[tool.name] = {"$id": identity, **schema}
+        branches.append(
+            {
+                "type": "object",
+                "description": tool.description,
+                "properties": {"name": {"const": tool.name}, "arguments": {"$ref": identity}},
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            }
+        )
+    if not branches:
+        raise ToolDefinitionError("there are no tools to call")
+    return {"anyOf": branches, "$defs": resources}
 
 
 def prompt(tools: Iterable[Tool]) -> str:

@@ -174,6 +174,10 @@ class ToolSet:
         """The ``tools`` of ``apply_chat_template``."""
         return exports.huggingface(self)
 
+    def call_schema(self) -> dict[str, Any]:
+        """JSON Schema of a call of any tool, with its name; see :func:`exports.call_schema`."""
+        return exports.call_schema(self)
+
     def to_prompt(self) -> str:
         """The contract as text, for models without tools of their own: :func:`exports.prompt`."""
         return exports.prompt(self)
