@@ -107,6 +107,8 @@ class Attempt:
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
             yield from self._interrupted(error)
             raise
+        finally:
+            self._free()
         self._trail.ended(
             result.outcome,
             result.boundary,
@@ -424,15 +426,18 @@ class Attempt:
         """Nothing was executed: leave no trace that says otherwise."""
         if self._job is not None and self._job.begun:
             return
-        if self._place is not None:
-            self._parts.workers.release(self._place)
-            self._place = None
         store = self._context.approvals or self._parts.approvals
         if self._approval is not None:
             store.give_back(self._approval)
             self._approval = None
         if self._recording is not None:
             yield from self._recording.abandon()
+
+    def _free(self) -> None:
+        """A place that no handler took is free again; one that was taken is freed by its job."""
+        if self._place is not None and not (self._job is not None and self._job.begun):
+            self._parts.workers.release(self._place)
+        self._place = None
 
     def _failed_here(self) -> Steps[ToolResult]:
         """This layer itself went wrong: before the handler a refusal, after it not known."""

@@ -173,8 +173,7 @@ class Recording:
             return (yield from self._refused(ending, call_id))
         if ending.kind == "broken":
             message = _line(str(ending.error))
-            yield from self._record("invalid_result", message=message)
-            return self._result("invalid_result", call_id, boundary="result", message=message)
+            return (yield from self._broken_reply(message, call_id))
         if ending.error is not None:
             self._trail.fault("invoke", ending.error)
             why = "it ended in an unexpected error"
@@ -201,6 +200,11 @@ class Recording:
         yield from self._record(outcome, message=message, running=running)
         return self._result(outcome, call_id, message=message)
 
+    def _broken_reply(self, message: str, call_id: str | None) -> Steps[ToolResult]:
+        """Executed, and the reply is nothing that could be kept."""
+        yield from self._record("invalid_result", message=message, details={"boundary": "result"})
+        return self._result("invalid_result", call_id, boundary="result", message=message)
+
     def _refused(self, ending: Ending, call_id: str | None) -> Steps[ToolResult]:
         """The handler promises that nothing has changed."""
         assert isinstance(ending.error, ToolError)
@@ -226,15 +230,14 @@ class Recording:
             self._trail.fault("result", error)
             too_large = isinstance(error, ResultStoreError)
             message = "the result cannot be kept" if too_large else "the result is no JSON data"
-            yield from self._record("invalid_result", message=message)
-            return self._result("invalid_result", call_id, boundary="result", message=message)
+            return (yield from self._broken_reply(message, call_id))
         shown = value if stored is None else None
         details = None if stored is None else {"stored": stored.to_dict()}
         yield from self._record(outcome, shown, reference=reference, details=details)
         more = {"value": shown, "stored": stored, "reference": reference}
         if outcome == "accepted":
             return self._result(outcome, call_id, **more)
-        boundary, found = yield from self._broken(value, arguments)
+        boundary, found = yield from self._contract_broken(value, arguments)
         if not found:
             return self._result(outcome, call_id, **more)
         message = "executed, but the result breaks its contract"
@@ -253,7 +256,9 @@ class Recording:
         stored: StoredResult = yield Block(self._parts.results.put, (value,), options)
         return stored
 
-    def _broken(self, value: Any, arguments: Any) -> Steps[tuple[str, tuple[Violation, ...]]]:
+    def _contract_broken(
+        self, value: Any, arguments: Any
+    ) -> Steps[tuple[str, tuple[Violation, ...]]]:
         """What of the result's contract does not hold."""
         self._trail.returned(value, self._tool)
         found = self._misshapen(value)
