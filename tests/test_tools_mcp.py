@@ -16,8 +16,16 @@ from typing import Any
 import anyio
 import pytest
 
-from gramlock.errors import ToolDefinitionError
-from gramlock.tools import Context, Dispatcher, Tool, ToolSet, approve
+from gramlock.errors import ResultStoreError, ToolDefinitionError
+from gramlock.tools import (
+    Context,
+    Dispatcher,
+    ResultStore,
+    Tool,
+    ToolLimits,
+    ToolSet,
+    approve,
+)
 
 mcp = pytest.importorskip("mcp")
 ToolCall = pytest.importorskip("gramlock.tools.call").ToolCall
@@ -188,6 +196,16 @@ async def a_large_result_is_referenced_and_can_be_read(
             await client.read_resource(other)
 
 
+# Values of amount_cents that the SDK's own parser would take, or take for something else.
+UNREADABLE = [
+    "NaN",
+    "Infinity",
+    "1e400",
+    "5.00000000000000000001",
+    '5, "amount_cents": 900',
+    '5, "\\u0061mount_cents": 900',
+]
+
 SCENARIOS = [
     lists_and_calls,
     what_a_model_can_act_on_is_a_result,
@@ -234,13 +252,54 @@ def test_arguments_that_no_json_has_run_nothing(url: str, effects: Path) -> None
         "mcp-method": "tools/call",
         "mcp-name": "issue_refund",
     }
-    for number in ("NaN", "1e400", "Infinity", "[" * 100_000, "1" * 100_000):
+    for number in (*UNREADABLE, "[" * 100_000, "1" * 100_000):
         answer = httpx.post(url, content=body % number, headers=headers, timeout=30)
-        assert "completed" not in answer.text
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32700)
+    huge = httpx.post(url, content=b" " * (5 << 20), headers=headers, timeout=30)
+    assert huge.status_code == 413
     assert effects.read_text() == ""
     answer = httpx.post(url, content=body % "7", headers=headers, timeout=30)
     assert '"gramlock/outcome":"completed"' in answer.text.replace(" ", "")
     assert effects.read_text() == "A-1 7\n"
+
+
+def test_lines_that_no_json_has_run_nothing(effects: Path) -> None:
+    parameters = stdio_parameters(effects)
+    server = subprocess.Popen(
+        [parameters.command, *parameters.args],
+        env=parameters.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    first = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    first["clientInfo"] = {"name": "t", "version": "1"}
+
+    def send(identity: Any, method: str, params: str) -> Any:
+        line = f'{{"jsonrpc": "2.0", "id": {json.dumps(identity)}, "method": "{method}", '
+        server.stdin.write(line + f'"params": {params}}}\n')  # type: ignore[union-attr]
+        server.stdin.flush()  # type: ignore[union-attr]
+        answer = json.loads(server.stdout.readline())  # type: ignore[union-attr]
+        assert answer["id"] == identity
+        return answer
+
+    try:
+        send(0, "initialize", json.dumps(first))
+        server.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        server.stdin.write("neither JSON nor of an id\n[1, 2]\n{}\n")
+        call = '{"name": "issue_refund", "arguments": {"order_id": "A-1", "amount_cents": %s}}'
+        for number in UNREADABLE:
+            assert send(number, "tools/call", call % number)["error"]["code"] == -32700
+        assert effects.read_text() == ""
+        assert not send("last", "tools/call", call % 7)["result"]["isError"]
+        assert effects.read_text() == "A-1 7\n"
+    finally:
+        server.stdin.close()
+        server.wait(20)
+        server.stdout.close()
 
 
 def test_another_site_cannot_call_the_loopback_server(url: str, effects: Path) -> None:
@@ -325,6 +384,49 @@ def test_a_server_has_tools_whose_names_the_protocol_takes() -> None:
         mcp_server(ToolSet())
     with pytest.raises(ToolDefinitionError, match="a:b"):
         mcp_server(ToolSet([echo(name="a:b")]))
+
+
+@pytest.mark.parametrize(
+    "result, value, shown",
+    [
+        ({"type": "null"}, None, False),
+        ({"type": ["string", "null"]}, "x", False),
+        ({"type": "string"}, "x", True),
+        ({"type": "strnig"}, "x", False),
+        (True, "x", False),
+    ],
+)
+def test_a_schema_is_promised_only_where_every_result_can_be_shown(
+    result: Any, value: Any, shown: bool
+) -> None:
+    async def use(client: Any) -> Any:
+        (tool,) = (await client.list_tools()).tools
+        answer = await client.call_tool("echo", {"text": "x"})
+        return tool.output_schema, answer.meta["gramlock/outcome"], answer
+
+    schema, outcome, answer = local(ToolSet([echo(handler=lambda text: value, result=result)]), use)
+    assert schema == (result if shown else None)
+    assert outcome == ("invalid_result" if result == {"type": "strnig"} else "completed")
+    assert answer.is_error is (outcome != "completed")
+
+
+def test_a_stored_result_that_is_gone_is_no_success_without_it() -> None:
+    class Forgetful(ResultStore):
+        def get(self, result_id: str, *, principal: str | None = None) -> Any:
+            raise ResultStoreError("gone")
+
+    schema = {"type": "object", "required": ["text"]}
+    tool = echo(
+        handler=lambda text: {"text": text * 1000},
+        result=schema,
+        limits=ToolLimits(result_bytes=100),
+    )
+
+    async def use(client: Any) -> Any:
+        return await client.call_tool("echo", {"text": "x"})
+
+    answer = local(Dispatcher(ToolSet([tool]), results=Forgetful()), use)
+    assert (answer.is_error, answer.meta["gramlock/outcome"]) == (True, "completed")
 
 
 def test_numbers_are_sent_as_numbers() -> None:

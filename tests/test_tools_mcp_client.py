@@ -336,6 +336,13 @@ def test_a_result_without_its_structured_content_is_invalid() -> None:
     assert result.outcome == "invalid_result"
 
 
+def test_a_null_that_the_sdk_leaves_out_is_a_null() -> None:
+    nothing = {**PAY, "outputSchema": {"type": ["null", "string"]}}
+    assert outcome(Shop(nothing, answer=text("null"))).ok
+    something = {**PAY, "outputSchema": {"type": ["string", "integer"]}}
+    assert outcome(Shop(something, answer=text("null"))).outcome == "invalid_result"
+
+
 def test_an_error_is_a_result_and_no_schema_applies_to_it() -> None:
     shop = Shop({**PAY, "outputSchema": RECEIPT}, answer=text("no such order", is_error=True))
     result = outcome(shop)
@@ -379,7 +386,7 @@ def test_a_request_for_input_is_not_answered_and_the_call_not_sent_again() -> No
         (text("?", is_error=True, _meta={"gramlock/outcome": "uncertain"}), "uncertain"),
         (text("?", _meta={"gramlock/outcome": "uncertain"}), "uncertain"),
         (text("?", is_error=True, _meta={"gramlock/outcome": "invalid_result"}), "invalid_result"),
-        (text("?", is_error=True, _meta={"gramlock/outcome": "completed"}), "failed"),
+        (text("?", is_error=True, _meta={"gramlock/outcome": "completed"}), "invalid_result"),
         (text("?", is_error=True, _meta={"gramlock/outcome": "rejected"}), "failed"),
         (text("?", _meta={"gramlock/outcome": "accepted"}), "uncertain"),
         (
@@ -488,6 +495,33 @@ def test_outcomes_survive_two_dispatchers(tmp_path: Path, monkeypatch: Any) -> N
             arguments = {"order_id": order, "amount_cents": 5}
             result = dispatcher.dispatch(ToolCall("issue_refund", arguments))
             assert (order, result.outcome) == (order, expected)
+
+
+def test_a_receiver_that_keeps_outcomes_is_asked_again_by_the_operations_id(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    effects = tmp_path / "effects"
+    monkeypatch.setenv("SERVED_EFFECTS", str(effects))
+    call = ToolCall("issue_refund", {"order_id": "A-1", "amount_cents": 5})
+    with Ledger(str(tmp_path / "ledger.db")) as ledger:
+        receiver = Dispatcher(served_tools.TOOLS, ledger=ledger)
+
+        def ask(operation: str | None, served: bool, sent: bool) -> Any:
+            server = mcp_server(receiver, operation_ids=served)
+            with McpClient(server, operation_ids=sent) as client:
+                dispatcher = Dispatcher(client.toolset(["issue_refund"]))
+                return dispatcher.dispatch(call, Context(operation_id=operation))
+
+        first, again = ask("op-1", True, True), ask("op-1", True, True)
+        assert first.value == again.value == {"refund": "r-A-1"}
+        assert effects.read_text() == "A-1 5\n"
+        assert ask("op-2", True, True).ok
+        assert effects.read_text() == "A-1 5\nA-1 5\n"
+        # Without an id that both sides want to speak of, an equal call is a suspected duplicate.
+        for served, sent in ((True, False), (False, True)):
+            assert ask("op-1", served, sent).outcome == "failed"
+        assert ask("x" * 201, True, True).outcome == "failed"
+    assert effects.read_text() == "A-1 5\nA-1 5\n"
 
 
 class Wire:

@@ -68,6 +68,13 @@ def serve(
         ),
     ] = None,
     name: Annotated[str, typer.Option(help="What the server calls itself.")] = "gramlock",
+    operation_ids: Annotated[
+        bool,
+        typer.Option(
+            "--operation-ids",
+            help="Let clients name operations in `_meta`, and ask again for a recorded outcome.",
+        ),
+    ] = False,
 ) -> int:
     """Serve tools by the Model Context Protocol, through all checks of a dispatcher.
 
@@ -78,7 +85,8 @@ def serve(
     address = _address(http) if http is not None else None
     from ..tools.mcp_server import mcp_server, serve_http, serve_stdio
 
-    server = mcp_server(_dispatcher(load_named(where, "tools"), ledger), name=name)
+    dispatcher = _dispatcher(load_named(where, "tools"), ledger)
+    server = mcp_server(dispatcher, name=name, operation_ids=operation_ids)
     if address is None:
         serve_stdio(server)
     else:

@@ -55,7 +55,7 @@ from ..errors import (
     ToolError,
 )
 from .canonical import digest
-from .exports import MCP_OUTCOME, MCP_REFERENCE
+from .exports import MCP_OPERATION, MCP_OUTCOME, MCP_REFERENCE
 from .outcome import Accepted
 from .pointer import to_pointer
 from .tool import Tool
@@ -143,6 +143,8 @@ class McpClient:
             call, None for only when the server says that they changed.
         connect_seconds: For the handshake and for reading definitions.
         late_seconds: How long an answer is waited for, past all limits of tools.
+        operation_ids: Send the context's operation id in ``_meta`` (``gramlock/operation_id``), for
+            a receiver that keeps outcomes by it.
         options: For the SDK's ``Client``, such as ``mode`` or ``elicitation_callback``.
 
     Raises:
@@ -159,6 +161,7 @@ class McpClient:
         max_age: float | None = 60.0,
         connect_seconds: float = 30.0,
         late_seconds: float = 300.0,
+        operation_ids: bool = False,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         try:
@@ -168,6 +171,7 @@ class McpClient:
         self.name, self._prefix = name, prefix
         self._max_age, self._late_seconds = max_age, late_seconds
         self._connect_seconds = connect_seconds
+        self._operation_ids = operation_ids
         self._pins = dict(pins or {})
         self._client = Client(server, message_handler=self._notified, **dict(options or {}))
         self._lock = threading.RLock()
@@ -288,18 +292,20 @@ class McpClient:
             McpError: They cannot be read.
         """
         with self._refreshing:
-            self._stale = False
-            try:
-                served, unusable = self._run(self._list)
-            except McpError:
-                self._stale = True
-                raise
-            with self._lock:
-                self._served, self._unusable = served, unusable
-                self._read_at = time.monotonic()
-                for name, grant in self._grants.items():
-                    if grant.quarantine is None:
-                        grant.quarantine = _changed(served.get(name), grant.digest)
+            self._refresh()
+
+    def _refresh(self) -> None:
+        self._stale, asked = False, time.monotonic()
+        try:
+            served, unusable = self._run(self._list)
+        except McpError:
+            self._stale = True
+            raise
+        with self._lock:
+            self._served, self._unusable, self._read_at = served, unusable, asked
+            for name, grant in self._grants.items():
+                if grant.quarantine is None:
+                    grant.quarantine = _changed(served.get(name), grant.digest)
 
     def grant(self, name: str, /, *, digest: str | None = None, **options: Any) -> Tool:
         """Makes a tool of a definition that the server offers, as it is now.
@@ -410,27 +416,38 @@ class McpClient:
                 return f"{found.name} is in quarantine: {grant.quarantine}"
             return None
 
-    def call(self, found: McpDefinition, arguments: Mapping[str, Any]) -> Any:
+    def call(self, found: McpDefinition, arguments: Mapping[str, Any], context: Any = None) -> Any:
         """One ``tools/call``, sent once; see the table of the module for what it raises."""
-        old = self._max_age is not None and time.monotonic() - self._read_at >= self._max_age
+        operation = getattr(context, "operation_id", None) if self._operation_ids else None
         try:
-            if self._stale or old:
-                self.refresh()
+            self._verify()
         except McpError as error:
             raise ToolError("the tool's definition could not be verified; not called") from error
         reason = self.why_not(found)
         if reason is not None:
             raise ToolError(f"{reason}; not called")
-        return _value(found, self._run(self._send, found.name, dict(arguments)))
+        return _value(found, self._run(self._send, found.name, dict(arguments), operation))
 
-    async def _send(self, name: str, arguments: dict[str, Any]) -> Any:
+    def _verify(self) -> None:
+        """Reads the definitions again if that is due; of many threads one does it."""
+        asked = time.monotonic()
+        with self._refreshing:
+            old = self._max_age is not None and asked - self._read_at >= self._max_age
+            if self._stale or old:
+                self._refresh()
+
+    async def _send(self, name: str, arguments: dict[str, Any], operation: str | None) -> Any:
         import mcp_types as types
         from mcp import MCPError
         from pydantic import TypeAdapter
 
         # Not the SDK's call_tool: that sends again, and it raises away results after their effect.
         request = types.CallToolRequest(
-            params=types.CallToolRequestParams(name=name, arguments=arguments)
+            params=types.CallToolRequestParams(
+                name=name,
+                arguments=arguments,
+                _meta=None if operation is None else {MCP_OPERATION: operation},
+            )
         )
         kinds = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
         try:
@@ -438,10 +455,9 @@ class McpClient:
                 request, kinds, request_read_timeout_seconds=self._late_seconds
             )
         except MCPError as error:
-            self._note(error)
             if error.code in _REFUSED and not _hides_a_handler(error):
                 raise ToolError(f"{self.name} refused the call (error {error.code})") from error
-            raise McpError(f"{self.name}: error {error.code}: {error.message}") from error
+            raise
 
     def _note(self, error: Any) -> None:
         """Remembers that an error means the end of the session."""
@@ -460,8 +476,17 @@ class McpClient:
             portal = self._portal
         if portal is None:
             raise McpError(f"the session with {self.name} is over")
+        from mcp import MCPError
+
+        async def noted() -> Any:
+            try:
+                return await function(*arguments)
+            except MCPError as error:
+                self._note(error)
+                raise McpError(f"{self.name}: error {error.code}: {error.message}") from error
+
         try:
-            return portal.start_task_soon(function, *arguments).result()
+            return portal.start_task_soon(noted).result()
         except (McpError, ToolError):
             raise
         except Exception as error:  # the SDK, the transport, a reply that is none, a cancellation
@@ -475,8 +500,8 @@ class _Call:
     client: McpClient
     found: McpDefinition
 
-    def __call__(self, arguments: dict[str, Any], /) -> Any:
-        return self.client.call(self.found, arguments)
+    def __call__(self, arguments: dict[str, Any], trusted: Any, /) -> Any:
+        return self.client.call(self.found, arguments, trusted)
 
     def allowed(self, arguments: Any, context: Any) -> list[Violation]:
         """Whether the session and the definition are still those of the grant."""
@@ -507,8 +532,8 @@ def _value(found: McpDefinition, answer: Any) -> Any:
     text = "\n".join(block.text for block in answer.content if block.type == "text")
     if said == "uncertain":
         raise McpError(f"the server does not know whether it happened: {text[:_SHOWN]}")
-    if said == "invalid_result":
-        raise InvalidResultError("the server's own result breaks its contract")
+    if said == "invalid_result" or (said == "completed" and answer.is_error):
+        raise InvalidResultError("executed, but the server cannot give the result that it promised")
     if said == "accepted":
         reference = meta.get(MCP_REFERENCE)
         if not isinstance(reference, str) or not reference:
@@ -520,7 +545,9 @@ def _value(found: McpDefinition, answer: Any) -> Any:
     if "structured_content" in answer.model_fields_set:
         return answer.structured_content
     if found.output_schema is not None:
-        raise InvalidResultError("the result lacks the structured content that its schema promises")
+        if found.output_schema.get("type") == "object":
+            raise InvalidResultError("the result lacks the structured content that it promised")
+        return None  # the SDK's server leaves out a null; the check of results knows if it will do
     if all(block.type == "text" for block in answer.content):
         return text
     return [

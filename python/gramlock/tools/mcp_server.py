@@ -26,7 +26,9 @@ synchronous handlers run in the dispatcher's threads. Source: modelcontextprotoc
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from decimal import Decimal
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,7 @@ from . import exports
 from .canonical import canonical
 from .context import Context
 from .dispatch import Dispatcher
+from .mcp_wire import MAX_BODY, REFUSED, StrictBodies, StrictLines, refuse
 from .results import REFERENCE
 from .tool import Tool
 from .toolset import ToolSet
@@ -56,6 +59,7 @@ def mcp_server(
     version: str = "",
     instructions: str | None = None,
     context: Context | ContextOf | None = None,
+    operation_ids: bool = False,
 ) -> Any:
     """A server of the SDK (``mcp.server.lowlevel.Server``) with these tools.
 
@@ -67,6 +71,11 @@ def mcp_server(
         instructions: Told to clients.
         context: The trusted context of every call, or a function of the SDK's request context that
             makes it (may be a coroutine function). If it raises, nothing is executed.
+        operation_ids: Take the operation id of a context that has none from the request's ``_meta``
+            (``gramlock/operation_id``), which the client's application writes, not its model. With
+            a ledger, a client that does not know what became of a write may then ask again, and
+            gets the recorded outcome. Ids are scoped to the principal; without authentication all
+            clients are one.
 
     Raises:
         ToolDefinitionError: A tool's name that the protocol does not take, or no tools at all.
@@ -76,8 +85,10 @@ def mcp_server(
     from mcp.server.lowlevel import Server
 
     dispatcher = Dispatcher(tools) if isinstance(tools, ToolSet) else tools
-    served = _Served(dispatcher, context)
-    return Server(
+    import mcp_types as types
+
+    served = _Served(dispatcher, context, operation_ids)
+    server = Server(
         name,
         version=version,
         instructions=instructions,
@@ -86,6 +97,8 @@ def mcp_server(
         on_list_resources=served.list_resources,
         on_read_resource=served.read_resource,
     )
+    server.add_request_handler(REFUSED, types.RequestParams, refuse)
+    return server
 
 
 def http_app(server: Any, *, host: str = "127.0.0.1", path: str = "/mcp", **options: Any) -> Any:
@@ -99,7 +112,9 @@ def http_app(server: Any, *, host: str = "127.0.0.1", path: str = "/mcp", **opti
         **options: As the SDK's ``Server.streamable_http_app`` takes them: ``auth``,
             ``token_verifier``, ``json_response``, ``stateless_http`` ...
     """
-    return server.streamable_http_app(host=host, streamable_http_path=path, **options)
+    app = server.streamable_http_app(host=host, streamable_http_path=path, **options)
+    app.add_middleware(StrictBodies, max_body=options.get("max_request_body_size", MAX_BODY))
+    return app
 
 
 def serve_stdio(server: Any) -> None:
@@ -110,11 +125,22 @@ def serve_stdio(server: Any) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
-    async def serve() -> None:
-        async with stdio_server() as (reads, writes):
+    # The SDK keeps handlers from reading its input only where it opens that itself.
+    wire, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+    async def serve(file: Any) -> None:
+        lines = StrictLines(anyio.wrap_file(file))
+        async with stdio_server(stdin=lines) as (reads, writes):
             await server.run(reads, writes, server.create_initialization_options())
 
-    anyio.run(serve)
+    try:
+        with os.fdopen(os.dup(wire), encoding="utf-8", errors="replace") as file:
+            anyio.run(serve, file)
+    finally:
+        os.dup2(wire, 0)
+        os.close(wire)
 
 
 def serve_http(
@@ -129,13 +155,20 @@ def serve_http(
 def output_schema(tool: Tool, version: str) -> dict[str, Any] | None:
     """The result's schema as a revision of the protocol can show it.
 
-    Revisions before 2026-07-28 have structured results that are objects, only.
+    Revisions before 2026-07-28 have structured results that are objects, only; and the SDK leaves
+    out a result that is null, so that a schema which allows null cannot be promised.
     """
     if not isinstance(tool.result, dict):
         return None
-    if tool.result.get("type") == "object" or _any_value(version):
+    if tool.result.get("type") == "object":
         return tool.result
-    return None
+    if not _any_value(version):
+        return None
+    try:
+        validator = tool.result_validator
+    except GramlockError:  # no result will satisfy it
+        return None
+    return tool.result if validator is not None and validator.validate(None) else None
 
 
 def to_wire(value: Any) -> Any:
@@ -154,13 +187,16 @@ def to_wire(value: Any) -> Any:
 class _Served:
     """The handlers of one server."""
 
-    def __init__(self, dispatcher: Dispatcher, context: Context | ContextOf | None) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, context: Context | ContextOf | None, operation_ids: bool
+    ) -> None:
         exports.mcp(dispatcher.tools)  # its names
         if not len(dispatcher.tools):
             raise ToolDefinitionError("a server needs at least one tool")
         if not (context is None or isinstance(context, Context) or callable(context)):
             raise ToolDefinitionError("context must be a Context or a function that makes one")
         self._dispatcher, self._context = dispatcher, context
+        self._operation_ids = operation_ids
 
     async def list_tools(self, request: Any, params: Any) -> Any:
         """All tools on one page."""
@@ -215,12 +251,21 @@ class _Served:
         return types.ReadResourceResult(contents=[content])
 
     async def _trusted(self, request: Any) -> Context:
-        if isinstance(self._context, Context):
-            return self._context
-        if self._context is None:
-            return Context(principal=_principal())
-        made = self._context(request)
-        return await made if inspect.isawaitable(made) else made
+        made: Any = self._context
+        if made is None:
+            made = Context(principal=_principal())
+        elif not isinstance(made, Context):
+            made = made(request)
+            made = await made if inspect.isawaitable(made) else made
+        named = (request.meta or {}).get(exports.MCP_OPERATION)
+        if not self._operation_ids or made.operation_id is not None or named is None:
+            return made  # type: ignore[no-any-return]
+        if not isinstance(named, str) or not 0 < len(named) <= 200:
+            from mcp import MCPError
+
+            raise MCPError(-32602, f"{exports.MCP_OPERATION} must be 1 to 200 characters")
+        trusted: Context = replace(made, operation_id=named)
+        return trusted
 
     def _answer(self, tool: Tool, result: ToolResult, version: str, context: Context) -> Any:
         """A result of the protocol."""
@@ -231,19 +276,25 @@ class _Served:
         failed = bool(told["isError"])
         structured: dict[str, Any] = {}
         if result.ok:
-            value = result.value
-            if result.stored is not None and schema is not None and self._dispatcher.results:
-                value = self._dispatcher.results.get(result.stored.id, principal=context.principal)
-            whole = result.stored is None or schema is not None
-            if whole and (isinstance(value, dict) or _any_value(version)):
+            value = self._whole(result, context) if schema is not None else result.value
+            if value is not None and (isinstance(value, dict) or _any_value(version)):
                 structured = {"structured_content": to_wire(value)}
-        elif schema is not None:
+        if schema is not None and not structured:
             failed = True  # a result without isError would have to satisfy the schema
         meta: dict[str, Any] = {exports.MCP_OUTCOME: result.outcome}
         if result.reference is not None:
             meta[exports.MCP_REFERENCE] = result.reference
         content: list[Any] = [types.TextContent(type="text", text=told["content"][0]["text"])]
         return types.CallToolResult(content=content, is_error=failed, _meta=meta, **structured)
+
+    def _whole(self, result: ToolResult, context: Context) -> Any:
+        """The value, from the store if need be; None where that has lost it."""
+        if result.stored is None:
+            return result.value
+        try:
+            return self._dispatcher.results.get(result.stored.id, principal=context.principal)
+        except GramlockError:
+            return None
 
 
 def _any_value(version: str) -> bool:
