@@ -608,6 +608,41 @@ def test_a_ledger_of_another_version_is_refused(database: str) -> None:
             Ledger(database)
 
 
+def test_a_damaged_entry_is_a_named_error(ledger: Ledger) -> None:
+    import sqlalchemy
+
+    begun = begin(ledger)
+    ledger.finish(begun, "completed", 1)
+    with ledger._store.writing() as connection:
+        connection.execute(sqlalchemy.text("UPDATE gramlock_entries SET value = '{'"))
+    for ask in (lambda: ledger.look_up(KEY, DIGEST), lambda: ledger.get(begun.entry_id)):
+        with pytest.raises(LedgerError, match="damaged"):
+            ask()
+
+
+def test_texts_that_no_database_takes_are_named_errors(ledger: Ledger) -> None:
+    begun = begin(ledger)
+    with pytest.raises(LedgerError):
+        ledger.get("\ud800")
+    with pytest.raises(LedgerError):
+        ledger.add_evidence(begun.entry_id, "\ud800")
+    with pytest.raises(LedgerError):
+        ledger.begin(BARE, "\ud800")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), "5", True, None])
+def test_leases_and_windows_are_positive_seconds(ledger: Ledger, seconds: Any) -> None:
+    if seconds is None:
+        begin(ledger, lease=None, window=None)
+        return
+    for options in ({"lease": seconds}, {"window": seconds}):
+        with pytest.raises(LedgerError, match="positive"):
+            ledger.begin(KEY, DIGEST, **options)
+    begun = begin(ledger)
+    with pytest.raises(LedgerError, match="positive"):
+        ledger.renew(begun, seconds)
+
+
 def test_bad_options_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     for options in ({"window": 0}, {"lease": -1}, {"timeout": float("nan")}, {"lease": 1e13}):

@@ -80,10 +80,8 @@ class Ledger:
         create: bool = True,
         fail_point: Callable[[str], None] | None = None,
     ) -> None:
-        for name, seconds in (("window", window), ("lease", lease), ("timeout", timeout)):
-            if not 0 < seconds < 1e12:
-                raise LedgerError(f"{name}: expected a positive number of seconds")
-        self.window, self.lease = float(window), float(lease)
+        self.window, self.lease = _seconds("window", window), _seconds("lease", lease)
+        timeout = _seconds("timeout", timeout)
         self._owner, self._salt = owner, uuid.uuid4().hex[:8]
         self._fail_point = fail_point or (lambda name: None)
         self._store = Store(path_or_url, clock=clock, timeout=timeout, create=create)
@@ -154,9 +152,11 @@ class Ledger:
             LedgerError: Nothing is known to be stored, so nothing may be executed.
         """
         key.check()
+        lease = self.lease if lease is None else _seconds("lease", lease)
+        window = self.window if window is None else _seconds("window", window)
         with self._store.writing() as connection:
             now = self._store.now(connection, lock=key.content_hash(digest))
-            until = now + (self.lease if lease is None else lease)
+            until = now + lease
             found: Entry | None = None
             if key.operation_id is None and not duplicate_ok:
                 found = rows.find(connection, key, digest, now)
@@ -170,7 +170,7 @@ class Ledger:
                 lease_until=until,
                 created=now,
                 updated=now,
-                expires=now + (self.window if window is None else window),
+                expires=now + window,
             )
             if found is None and self._store.insert(connection, rows.to_columns(entry)):
                 begun = Begun(entry)
@@ -210,8 +210,9 @@ class Ledger:
             & (known.c.owner == begun.entry.owner)
             & known.c.state.in_(("in_progress", "uncertain"))
         )
+        lease = self.lease if lease is None else _seconds("lease", lease)
         with self._store.writing() as connection:
-            until = self._store.now(connection) + (self.lease if lease is None else lease)
+            until = self._store.now(connection) + lease
             changed = connection.execute(known.update().where(mine).values(lease_until=until))
             return bool(changed.rowcount == 1)
 
@@ -365,13 +366,14 @@ class Ledger:
         """
         known = tables().entries
         token = f"{self.owner}:{uuid.uuid4().hex[:8]}"
+        lease = self.lease if lease is None else _seconds("lease", lease)
         with self._store.writing() as connection:
             now = self._store.now(connection)
             free = (known.c.id == entry_id) & rows.waiting(now) & (known.c.lease_until <= now)
             row = connection.execute(known.select().where(free).with_for_update()).first()
             if row is None:
                 return None
-            until = now + (self.lease if lease is None else lease)
+            until = now + lease
             state = "accepted" if row.state == "accepted" else "uncertain"
             values = {"state": state, "owner": token, "lease_until": until}
             connection.execute(known.update().where(known.c.id == entry_id).values(**values))
@@ -532,3 +534,9 @@ class Ledger:
             allowed = (known.c.id == begun.entry_id) & (known.c.state == "retry_allowed")
             values = {"state": "uncertain", "updated": now, "lease_until": now}
             connection.execute(known.update().where(allowed).values(**values))
+
+
+def _seconds(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
+        raise LedgerError(f"{name}: expected a positive number of seconds")
+    return float(value)

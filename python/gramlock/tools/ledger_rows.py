@@ -155,6 +155,13 @@ def with_evidence(connection: Any, entries: Sequence[Entry]) -> list[Entry]:
 
 def to_entry(row: Any, now: float) -> Entry:
     """A row as an entry; an intent whose lease has lapsed reads as uncertain."""
+    try:
+        return _to_entry(row, now)
+    except (ValueError, ArithmeticError, RecursionError):
+        raise LedgerError(f"the entry {row.id} of the ledger is damaged") from None
+
+
+def _to_entry(row: Any, now: float) -> Entry:
     lapsed = row.state == "in_progress" and row.lease_until <= now
     return Entry(
         id=row.id,

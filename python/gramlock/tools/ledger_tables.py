@@ -44,6 +44,14 @@ def _sqlalchemy() -> Any:
     return sqlalchemy
 
 
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingDependencyError("psycopg", "postgres") from error
+    return psycopg
+
+
 @functools.cache
 def tables() -> SimpleNamespace:
     """The tables: ``entries``, ``evidence``, ``version``, and their ``metadata``."""
@@ -133,6 +141,13 @@ class Store:
         self.url = _url(path_or_url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self._pid = os.getpid()
+        # The driver's own errors come bare from where connections are set up.
+        self._errors: tuple[type[Exception], ...] = (
+            _sqlalchemy().exc.SQLAlchemyError,
+            sqlite3.Error if self.sqlite else _psycopg().Error,
+            OSError,
+            UnicodeError,  # a lone surrogate
+        )
         with self.reported("opened"):
             if self.sqlite:
                 _prepare_file(Path(self.url.database), create)
@@ -159,7 +174,7 @@ class Store:
         """Turn what the database raises into :class:`LedgerError`."""
         try:
             yield
-        except (_sqlalchemy().exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
+        except self._errors as error:
             cause = getattr(error, "orig", None) or error
             reason = " ".join(str(cause).split())[:300] or type(cause).__name__
             raise LedgerError(f"the ledger {self} cannot be {what}: {reason}") from None
@@ -221,10 +236,7 @@ class Store:
             "connect_timeout": max(2, int(self._timeout)),
             "tcp_user_timeout": milliseconds,
         }
-        try:
-            engine = sa.create_engine(self.url, **options)
-        except ImportError as error:
-            raise MissingDependencyError("psycopg", "postgres") from error
+        engine = sa.create_engine(self.url, **options)
         sa.event.listen(engine, "connect", functools.partial(_set_up_postgresql, milliseconds))
         return engine
 
