@@ -13,20 +13,10 @@ pytest.importorskip("sqlalchemy")
 from gramlock.tools.ledger import Begun, Entry, Ledger, LookUp, OperationKey
 from gramlock.tools.reconciliation import Reconciliation, reconcile, reconcile_async
 from gramlock.tools.tool import StatusReport, Tool
+from operations import DIGEST, KEY, OTHER, Clock
 
-KEY = OperationKey("u-1", "refund", "order-7")
-DIGEST = "d" * 64
-OTHER = "e" * 64
 FOUND = StatusReport("completed", {"id": "r1"}, arguments_digest=DIGEST, reference="ch_1")
 GONE = StatusReport("not_found", final=True)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ neither has lone surrogates.
 Errors of the database become :class:`LedgerError` without SQL, parameters or passwords. A store
 may be used by many threads; a forked child opens connections of its own.
 
-Cost: a write is one transaction, so one flush to disk. Tested by tests/test_tools_ledger.py.
+Cost: a write is one transaction, so one flush to disk. Tested by tests/test_tools_ledger_store.py.
 """
 
 from __future__ import annotations
