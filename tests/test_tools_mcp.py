@@ -52,18 +52,18 @@ def stdio_parameters(effects: Path, *more: str, module: str = "served_tools:TOOL
 class HttpServer:
     """The server in a thread of this process, on a port of the loopback interface."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, port: int = 0) -> None:
         import uvicorn
 
-        self.server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical"))
+        self.server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical"))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
         deadline = time.monotonic() + 20
         while not self.server.started:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        port = self.server.servers[0].sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}/mcp"
+        self.port = self.server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
 
     def stop(self) -> None:
         self.server.should_exit = self.server.force_exit = True

@@ -27,7 +27,7 @@ from mcp.server.lowlevel import Server  # noqa: E402
 
 import served_tools  # noqa: E402
 from gramlock.tools.mcp_client import McpClient  # noqa: E402
-from gramlock.tools.mcp_server import mcp_server  # noqa: E402
+from gramlock.tools.mcp_server import http_app, mcp_server  # noqa: E402
 
 PAY: dict[str, Any] = {
     "name": "pay",
@@ -480,6 +480,28 @@ def test_a_server_that_dies_during_a_write_leaves_it_uncertain_and_is_not_asked_
         assert (after.outcome, after.boundary) == ("rejected", "precondition")
         assert "connection was lost" in str(after.errors[0])
     assert effects.read_text() == "A-1 5\nA-7 5\n"
+
+
+def test_a_session_that_a_restarted_server_does_not_know_is_not_made_anew(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    from test_tools_mcp import HttpServer
+
+    effects = tmp_path / "effects"
+    monkeypatch.setenv("SERVED_EFFECTS", str(effects))
+    first = HttpServer(http_app(mcp_server(served_tools.TOOLS)))
+    call = ToolCall("issue_refund", {"order_id": "A-1", "amount_cents": 5})
+    with McpClient(first.url, name="shop", options={"mode": "legacy"}) as client:
+        dispatcher = Dispatcher(client.toolset(["issue_refund"]))
+        assert dispatcher.dispatch(call).ok
+        first.stop()
+        second = HttpServer(http_app(mcp_server(served_tools.TOOLS)), first.port)
+        try:
+            outcomes = [dispatcher.dispatch(call).outcome for _ in range(3)]
+        finally:
+            second.stop()
+    assert outcomes == ["uncertain", "rejected", "rejected"]
+    assert effects.read_text() == "A-1 5\n"
 
 
 def test_outcomes_survive_two_dispatchers(tmp_path: Path, monkeypatch: Any) -> None:

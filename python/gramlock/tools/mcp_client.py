@@ -461,7 +461,8 @@ class McpClient:
 
     def _note(self, error: Any) -> None:
         """Remembers that an error means the end of the session."""
-        ended = error.code == _INVALID_REQUEST and error.message == "Session terminated"
+        # Servers say "Session not found", the SDK's client "Session terminated".
+        ended = error.code == _INVALID_REQUEST and "session" in error.message.lower()
         if error.code == _CONNECTION_CLOSED or ended:
             with self._lock:
                 self._lost = self._lost or "the connection was lost"
