@@ -15,6 +15,7 @@
     ├── ToolLayerError                the tool layer: calls, definitions, records
     │   ├── ToolCallError             text or object that is no tool call; names the layer
     │   ├── ToolDefinitionError       a tool that contradicts itself
+    │   ├── JsonTextError             text that is no JSON, or not strictly; where
     │   ├── NotJsonError              a value that JSON cannot express
     │   ├── PointerError              no JSON pointer or path, or one that leads nowhere
     │   ├── ToolError                 a handler says: not done, and nothing has changed
@@ -38,6 +39,7 @@ __all__ = [
     "GramlockError",
     "InvalidResultError",
     "InvalidSchemaError",
+    "JsonTextError",
     "LedgerError",
     "LimitError",
     "MatcherError",
@@ -193,6 +195,25 @@ class ToolCallError(ToolLayerError, ValueError):
 
 class ToolDefinitionError(ToolLayerError, ValueError):
     """A tool's definition that contradicts itself, or an option that does not exist."""
+
+
+class JsonTextError(ToolLayerError, ValueError):
+    """Text that is no JSON, or not strictly: two members of one name, NaN, text after the value.
+
+    Attributes:
+        reason: Why, one line.
+        position: Where in the text, in characters from 0.
+        line: The same as line, from 1.
+        column: And column, from 1.
+        budget: Which budget was passed (``"depth"``, ``"digits"``, ``"exponent"``,
+            ``"characters"``, ``"values"``), or None.
+    """
+
+    def __init__(self, reason: str, text: str, position: int, budget: str | None = None) -> None:
+        self.reason, self.position, self.budget = reason, position, budget
+        self.line = text.count("\n", 0, position) + 1
+        self.column = position - text.rfind("\n", 0, position)
+        super().__init__(f"line {self.line}, column {self.column}: {reason}")
 
 
 class NotJsonError(ToolLayerError, ValueError):
