@@ -32,6 +32,7 @@ from ..errors import InvalidResultError, ToolError
 __all__ = ["Ending", "Job", "Workers"]
 
 _IDLE_SECONDS = 30.0
+_LONGEST = 1e6  # seconds that a lock is waited for at once; who waits longer asks again
 _LOG = logging.getLogger("gramlock.tools")
 
 Place = Literal["thread", "task"]
@@ -85,13 +86,16 @@ class Job:
         self.begun = False
         self.overdue = False
         self._lock = threading.Lock()
-        self._done = threading.Event()
+        self._running = threading.Lock()  # held until the end: cheaper than an Event
+        self._running.acquire()
         self._ending: Ending | None = None
         self._watcher: Callable[[Ending], None] | None = None
 
     def wait(self, seconds: float | None) -> Ending | None:
         """The ending, if it comes within *seconds*."""
-        return self._ending if self._done.wait(seconds) else None
+        if self._running.acquire(timeout=-1 if seconds is None else min(seconds, _LONGEST)):
+            self._running.release()
+        return self._ending
 
     def watch(self, watcher: Callable[[Ending], None]) -> Ending | None:
         """Have *watcher* called at the end, or get the ending if it is there. Replaces another."""
@@ -117,7 +121,7 @@ class Job:
         with self._lock:
             self._ending = ending
             watcher = self._watcher
-        self._done.set()
+        self._running.release()
         try:
             if watcher is not None:
                 watcher(ending)
