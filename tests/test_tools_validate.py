@@ -644,3 +644,79 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
         Validator({"pattern": "^only here$"})
     assert caught.value.package == package
     assert caught.value.extra == "tools"
+
+
+# -- schemas that make much of little -------------------------------------------------------------
+
+
+def doubling(wrap: Callable[[Any], Any], levels: int = 40) -> Any:
+    """Each definition means the next one twice, at the same value or one level down."""
+    defs: dict[str, Any] = {
+        f"d{i}": {"allOf": [wrap({"$ref": f"#/$defs/d{i + 1}"})] * 2} for i in range(levels)
+    }
+    defs[f"d{levels}"] = {"type": "integer"}
+    return {"$ref": "#/$defs/d0", "$defs": defs}
+
+
+def chain(levels: int, leaf: Any) -> Any:
+    for _ in range(levels):
+        leaf = {"x": leaf}
+    return leaf
+
+
+RECURSIVE_TWICE = {
+    "allOf": [{"properties": {"x": {"$ref": "#"}}, "maxProperties": most} for most in (2, 3)],
+    "type": ["object", "integer"],
+}
+
+
+@pytest.mark.parametrize(
+    "schema, valid, invalid",
+    [
+        (doubling(lambda inner: inner), 1, "text"),
+        (doubling(lambda inner: {"properties": {"x": inner}}), chain(40, 1), chain(40, "text")),
+        (doubling(lambda inner: {"not": {"not": inner}}, 12), 1, "text"),
+        (RECURSIVE_TWICE, chain(60, 1), chain(60, "text")),
+    ],
+    ids=["in place", "one level down", "under not", "recursive"],
+)
+def test_few_lines_are_no_endless_work(schema: Any, valid: Any, invalid: Any) -> None:
+    assert validate(valid, schema) == []
+    assert validate(invalid, schema) != []
+
+
+def test_the_quick_way_is_taken_where_work_cannot_multiply() -> None:
+    def is_quick(schema: Any) -> bool:
+        return Validator(schema)._quick is not None
+
+    either = {"$ref": "#/$defs/e"}
+    operation = {
+        "type": "object",
+        "properties": {"left": either, "right": either},
+        "required": ["op"],
+    }
+    tagged = [
+        {**operation, "properties": {**operation["properties"], "op": {"const": op}}}
+        for op in ("add", "multiply")
+    ]
+    expression = {**either, "$defs": {"e": {"oneOf": [*tagged, {"type": "number"}]}}}
+    assert is_quick(expression)
+    value: Any = 1
+    for _ in range(50):
+        value = {"op": "add", "left": value, "right": {"op": "multiply", "left": 2}}
+    assert lines(value, expression) == []
+    assert lines({"op": "divide"}, expression) == [
+        '$.op: expected one of "add", "multiply", got "divide"'
+    ]
+    anything = {
+        "anyOf": [
+            {"type": "array", "items": {"$ref": "#"}},
+            {"type": "object", "additionalProperties": {"$ref": "#"}},
+            {"type": ["string", "number", "boolean", "null"]},
+        ]
+    }
+    assert is_quick(anything)
+    assert lines({"a": [1, {"b": None}]}, anything) == []
+    assert is_quick(REFUND)
+    assert not is_quick(RECURSIVE_TWICE)
+    assert not is_quick(doubling(lambda inner: inner))

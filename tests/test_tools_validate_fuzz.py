@@ -88,7 +88,7 @@ def decided(seed: int) -> str:
 
 
 def test_random_schemas(thorough: bool) -> None:
-    outcomes = [decided(seed) for seed in range(10_000 if thorough else 250)]
+    outcomes = [decided(seed) for seed in range(10_000 if thorough else 150)]
     assert outcomes.count("circular where the grammar need not look") < len(outcomes) // 50
     assert outcomes.count("reported") > len(outcomes) // 3
     assert outcomes.count("quick") > len(outcomes) // 20
@@ -123,7 +123,7 @@ def test_numbers_are_exact(thorough: bool) -> None:
     rng = random.Random(3)
     keywords = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "const", "multipleOf"]
     count = 0
-    for _ in range(2000 if thorough else 150):
+    for _ in range(2000 if thorough else 60):
         schema: dict[str, Any] = {"type": rng.choice(["number", "number", "integer"])}
         for keyword in rng.sample(keywords, rng.randrange(1, 3)):
             schema[keyword] = abs(a_number(rng)) or 1 if keyword == "multipleOf" else a_number(rng)
@@ -140,7 +140,7 @@ def test_numbers_are_exact(thorough: bool) -> None:
             valid = is_valid(checked, value)
             assert valid == (made is not None and made.accepts(text)), (schema, text)
             count += valid
-    assert count > 100
+    assert count > 50
 
 
 # -- patterns -------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ Tested by tests/test_tools_validate.py and test_tools_validate_fuzz.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -29,7 +29,8 @@ from ..errors import LimitError, MissingDependencyError
 from .leaves import LEAVES, Leaf, shown, shown_list
 from .patterns import matcher
 from .pointer import to_path
-from .schemas import FALSE, NOTHING, Union
+from .schemas import FALSE, NOTHING
+from .unions import Union
 from .violation import quote, type_name
 
 try:
@@ -39,9 +40,8 @@ except ImportError as error:
 
 __all__ = ["Problem", "Run", "dialect_class"]
 
-MAX_STEPS = 1_000_000
 _BRANCHES_TOLD = 3
-_KEPT_OF_BRANCH = 100  # problems of one branch that are kept until the union has chosen
+_KEPT = 100  # problems of one branch or reference
 
 Keyword = Callable[[Any, Any, Any, Any], "Iterator[Any]"]
 
@@ -64,6 +64,21 @@ class Problem(jsonschema.ValidationError):  # type: ignore[misc]
         self.got = got
         self.property = member
         self.description: str | None = None
+
+    def again(self, place: tuple[Any, ...]) -> Problem:
+        """The same problem once more, *place* below where it is told."""
+        found = Problem(
+            self.expected,
+            self.got,
+            self.property,
+            validator=self.validator,
+            validator_value=self.validator_value,
+            instance=self.instance,
+            schema=self.schema,
+            path=place,
+        )
+        found.description = self.description
+        return found
 
 
 class Seen(jsonschema.ValidationError):  # type: ignore[misc]
@@ -89,14 +104,26 @@ class Run:
     Attributes:
         verdicts: Whether a schema holds for a value, by the identities of both; not used where a
             reference means different schemas at different times.
+        told: The problems that a schema behind a reference has with a value, each with its place
+            in it; kept alike.
+        targets: What references lead to, as in :class:`~gramlock.tools.schemas.Prepared`.
+        budget: How many references, branches and conditions may be looked at.
     """
 
-    __slots__ = ("keeps", "steps", "verdicts")
+    __slots__ = ("budget", "keeps", "steps", "targets", "told", "verdicts")
 
-    def __init__(self, keeps: bool = True) -> None:
+    def __init__(
+        self,
+        targets: Mapping[tuple[int, str], Any] | None = None,
+        keeps: bool = True,
+        budget: int = 20_000,
+    ) -> None:
+        self.targets = targets or {}
         self.keeps = keeps
+        self.budget = budget
         self.steps = 0
         self.verdicts: dict[tuple[int, int], bool] = {}
+        self.told: dict[tuple[int, int], list[tuple[Problem, tuple[Any, ...]]]] = {}
 
     def step(self) -> None:
         """Counts one judgement.
@@ -105,8 +132,8 @@ class Run:
             LimitError: There were too many.
         """
         self.steps += 1
-        if self.steps > MAX_STEPS:
-            raise LimitError("validation_steps", self.steps, MAX_STEPS)
+        if self.steps > self.budget:
+            raise LimitError("validation_steps", self.steps, self.budget)
 
 
 def _holds(validator: Any, instance: Any, schema: Any) -> bool:
@@ -412,15 +439,35 @@ def _false(validator: Any, nothing: Any, instance: Any, schema: Any) -> Iterator
         yield Problem("not allowed", "", validator="false")
 
 
-def _reference(base: Keyword) -> Keyword:
-    """``jsonschema`` resolves it; what it says itself about ``false`` is put in our terms."""
+def _reference(name: str, base: Keyword) -> Keyword:
+    """``jsonschema`` resolves it; what it says itself about ``false`` is put in our terms.
+
+    What a schema had to say about a value is not found out again: references can reach the same
+    schema in more ways than could ever be followed.
+    """
 
     def keyword(validator: Any, reference: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        run: Run = validator.format_checker
+        run.step()
+        target = run.targets.get((id(schema), name))
+        keeps = run.keeps and target is not None and instance.__class__ is not Evaluating
+        key = (id(target), id(instance))
+        if keeps and key in run.told:
+            for problem, place in run.told[key]:
+                yield problem.again(place)
+            return
+        told: list[tuple[Problem, tuple[Any, ...]]] = []
         for problem in base(validator, reference, instance, schema):
-            if isinstance(problem, Problem | Seen):
-                yield problem
-            elif instance.__class__ is not Evaluating:
-                yield Problem("not allowed", "", validator="false")
+            if not isinstance(problem, Problem | Seen):
+                if instance.__class__ is Evaluating:
+                    continue
+                problem = Problem("not allowed", "", validator="false")
+            if keeps and len(told) < _KEPT:
+                told.append((problem, tuple(problem.path)))
+            yield problem
+        # Equal scalars at several places may be one object, and problems have a place.
+        if keeps and (not told or isinstance(instance, dict | list)):
+            run.told[key] = told
 
     return keyword
 
@@ -469,9 +516,7 @@ def _untagged(validator: Any, branches: Any, instance: Any, keyword: str) -> Ite
     right: list[int] = []
     for index, branch in enumerate(branches):
         run.step()
-        problems = list(
-            islice(validator.descend(instance, branch, schema_path=index), _KEPT_OF_BRANCH)
-        )
+        problems = list(islice(validator.descend(instance, branch, schema_path=index), _KEPT))
         if run.keeps and isinstance(instance, dict | list) and isinstance(branch, dict):
             run.verdicts[(id(branch), id(instance))] = not problems
         if not problems:
@@ -611,7 +656,7 @@ def dialect_class(year: int, formats: bool) -> Any:
         del found["format"]
     for name in ("$ref", "$dynamicRef", "$recursiveRef"):
         if name in base.VALIDATORS:
-            found[name] = _reference(base.VALIDATORS[name])
+            found[name] = _reference(name, base.VALIDATORS[name])
     more: dict[str, Any] = {"applicable_validators": _reference_alone} if year <= 7 else {}
     return jsonschema.validators.create(
         meta_schema=base.META_SCHEMA, validators=found, id_of=base.ID_OF, **more

@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from .growth import multiplies
 from .leaves import LEAVES, TYPES
 from .schemas import FALSE, NOTHING, Prepared
+from .unions import Union
 
 __all__ = ["Check", "quick_check"]
 
@@ -33,8 +35,12 @@ class _UnsupportedError(Exception):
 
 
 def quick_check(prepared: Prepared, keywords: Collection[str]) -> Check | None:
-    """The check of a schema; None if it uses others of the keywords, or an older draft than 6."""
-    if prepared.year < 6 or prepared.dynamic:
+    """The check of a schema.
+
+    None if it uses others of the keywords, is of an older draft than 6, or could make much work of
+    a small value.
+    """
+    if prepared.year < 6 or prepared.dynamic or multiplies(prepared):
         return None
     try:
         return _Compiler(prepared, keywords).compile(prepared.root)
@@ -71,12 +77,12 @@ class _Compiler:
         for keyword, param in schema.items():
             if keyword in self._keywords and keyword not in _HANDLED:
                 raise _UnsupportedError
-            if keyword == "type" and isinstance(param, str):
-                found.append(TYPES[param])
+            if keyword == "type":  # first, as what excludes the most
+                found.insert(0, _types(param))
             elif keyword in LEAVES and keyword in self._keywords:
                 found.append(_leaf(LEAVES[keyword], param))
             elif keyword in ("allOf", "anyOf", "oneOf"):
-                found.append(_combined(keyword, [self.compile(inner) for inner in param]))
+                found.append(_combined(keyword, param, [self.compile(inner) for inner in param]))
         if schema.keys() & {"properties", "required", "additionalProperties"}:
             found.append(self._object(schema))
         if "items" in schema:
@@ -137,9 +143,25 @@ def _all(checks: list[Check]) -> Check:
     return check
 
 
-def _combined(keyword: str, checks: list[Check]) -> Check:
+def _types(names: Any) -> Check:
+    return TYPES[names] if isinstance(names, str) else _leaf(LEAVES["type"], names)
+
+
+def _tagged(union: Union, tag: str, checks: list[Check], otherwise: Check) -> Check:
+    def check(value: Any) -> bool:
+        if not isinstance(value, dict):
+            return otherwise(value)
+        index = union.branch_of(value[tag]) if tag in value else None
+        return index is not None and checks[index](value)
+
+    return check
+
+
+def _combined(keyword: str, param: Any, checks: list[Check]) -> Check:
     if keyword == "allOf":
         return _all(checks)
+    if isinstance(param, Union) and param.tag is not None:
+        return _tagged(param, param.tag, checks, _combined(keyword, None, checks))
     if keyword == "anyOf":
         return lambda value: any(check(value) for check in checks)
     return lambda value: sum(check(value) for check in checks) == 1

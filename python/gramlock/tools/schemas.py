@@ -32,17 +32,17 @@ from ..errors import (
     ToolDefinitionError,
 )
 from ..schema.options import DIALECTS
-from .canonical import equality_key
 from .json_values import fault_in
 from .leaves import Listed
 from .patterns import matcher
 from .pointer import Place, from_pointer, to_pointer
+from .unions import Union, find_tag
 
 __all__ = [
     "FALSE",
+    "IN_PLACE",
     "NOTHING",
     "Prepared",
-    "Union",
     "Walk",
     "is_marked",
     "prepare",
@@ -68,34 +68,13 @@ _LISTS = frozenset("allOf anyOf items oneOf prefixItems".split())
 _DEFINITIONS = frozenset(["$defs", "definitions"])
 _MAPS = _DEFINITIONS | set("dependencies dependentSchemas patternProperties properties".split())
 #: Keywords whose schemas look at the same value as the schema that they stand in.
-_IN_PLACE = frozenset("allOf anyOf dependencies dependentSchemas else if not oneOf then".split())
+IN_PLACE = frozenset("allOf anyOf dependencies dependentSchemas else if not oneOf then".split())
 _Visit = tuple[dict[str, Any], Any, Place, bool]  # nested: an identifier moves the resolver
+_BESIDE_REFERENCE = frozenset(
+    "$ref $comment $defs definitions title description default examples deprecated".split()
+)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _SECRET_MARKS = ("writeOnly", "x-secret")
-
-
-class Union(list[Any]):
-    """The value of ``oneOf`` or ``anyOf``, with the tag that tells its branches apart, if any.
-
-    Attributes:
-        tag: Name of the member, or None.
-        choices: Its values, by :func:`~gramlock.tools.canonical.equality_key`, and their branches.
-        values: The same values, in the order of the branches.
-        others: Branches that no object satisfies.
-    """
-
-    __slots__ = ("choices", "others", "tag", "values")
-
-    def __init__(self, branches: list[Any]) -> None:
-        super().__init__(branches)
-        self.tag: str | None = None
-        self.choices: dict[Any, int] = {}
-        self.values: list[Any] = []
-        self.others: list[int] = []
-
-    def branch_of(self, value: Any) -> int | None:
-        """The branch that a value of the tag selects."""
-        return self.choices.get(equality_key(value))
 
 
 def is_marked(schema: dict[str, Any]) -> bool:
@@ -112,7 +91,7 @@ class Prepared:
         root: The copy.
         year: Its draft: 4, 6, 7, 2019 or 2020.
         targets: What each reference leads to, by identity of the schema it stands in and keyword.
-        own: Identities of its schemas, as opposed to those of meta-schemas it refers to.
+        own: Its schemas by identity, as opposed to those of meta-schemas it refers to.
         with_secrets: Identities of schemas that are annotated as secret, or hold or refer to such.
         dynamic: Whether what a reference means depends on where it is reached from.
         unevaluated: Whether there is a keyword that looks at what others looked at.
@@ -121,7 +100,7 @@ class Prepared:
     root: Any
     year: int
     targets: dict[tuple[int, str], Any] = field(default_factory=dict)
-    own: set[int] = field(default_factory=set)
+    own: dict[int, dict[str, Any]] = field(default_factory=dict)
     with_secrets: set[int] = field(default_factory=set)
     dynamic: bool = False
     unevaluated: bool = False
@@ -234,7 +213,7 @@ class Walk:
         self._holders: dict[int, list[int]] = {}  # schema -> schemas that hold or refer to it
         self._including: dict[int, list[Any]] = {}  # schema -> schemas that see the same value
         self._places: dict[int, Place] = {}
-        self._unions: list[dict[str, Any]] = []
+        self._unions: list[tuple[dict[str, Any], Union]] = []
         self.problems: list[str] = []
 
     def run(self) -> None:
@@ -252,8 +231,8 @@ class Walk:
                 stack.extend(reversed(self._visit(*stack.pop())))
             self._find_inclusions()
             self._spread_secrets()
-            for schema in self._unions:
-                self._tag(schema)
+            for schema, union in self._unions:
+                find_tag(union, schema.get("discriminator"), self._target)
         if self.problems:
             raise ToolDefinitionError("; ".join(self.problems[:20]))
 
@@ -263,7 +242,7 @@ class Walk:
         """Replaces what is replaced in one schema; the schemas to visit next."""
         if id(schema) in self._prepared.own or id(schema) in _shared():
             return []
-        self._prepared.own.add(id(schema))
+        self._prepared.own[id(schema)] = schema
         self._places[id(schema)] = place
         prepared = self._prepared
         if nested:
@@ -278,7 +257,7 @@ class Walk:
                 inner = holder[key] = NOTHING
             if isinstance(inner, dict):
                 found.append((inner, resolver, (*place, *more), True))
-                if keyword in _IN_PLACE:
+                if keyword in IN_PLACE:
                     including.append(inner)
         for keyword in _REFERENCES:
             if keyword in schema:
@@ -305,8 +284,8 @@ class Walk:
             schema["enum"] = Listed(schema["enum"])
         for keyword in ("anyOf", "oneOf"):
             if isinstance(schema.get(keyword), list):
-                schema[keyword] = Union(schema[keyword])
-                self._unions.append(schema)
+                union = schema[keyword] = Union(schema[keyword])
+                self._unions.append((schema, union))
         patterns = [schema["pattern"]] if isinstance(schema.get("pattern"), str) else []
         named = schema.get("patternProperties")
         for pattern in [*patterns, *(named if isinstance(named, dict) else ())]:
@@ -369,15 +348,6 @@ class Walk:
                     state[id(following)] = 1
                     stack.append((id(following), iter(self._including.get(id(following), ()))))
 
-    def _spread_secrets(self) -> None:
-        found = self._prepared.with_secrets
-        stack = list(found)
-        while stack:
-            for holder in self._holders.get(stack.pop(), ()):
-                if holder not in found:
-                    found.add(holder)
-                    stack.append(holder)
-
     def _target(self, schema: Any) -> Any:
         """The schema itself, or what it only refers to."""
         for _ in range(20):
@@ -388,51 +358,14 @@ class Walk:
             schema = self._prepared.targets.get((id(schema), "$ref"))
         return None
 
-    def _tag(self, schema: dict[str, Any]) -> None:
-        """Finds the tag of each union: a required member whose values tell the branches apart."""
-        for keyword in ("anyOf", "oneOf"):
-            union = schema.get(keyword)
-            if not isinstance(union, Union) or union.tag is not None:
-                continue
-            branches = [self._target(branch) for branch in union]
-            objects = [
-                index for index, branch in enumerate(branches) if not _excludes_objects(branch)
-            ]
-            if len(objects) < 2 or not all(isinstance(branches[i], dict) for i in objects):
-                continue
-            hint = schema.get("discriminator")
-            first = hint.get("propertyName") if isinstance(hint, dict) else None
-            required = branches[objects[0]].get("required")
-            names = [name for name in required or () if isinstance(name, str)]
-            for name in sorted(names, key=lambda name: name != first):
-                if self._distinct(union, branches, objects, name):
-                    break
-
-    def _distinct(self, union: Union, branches: list[Any], objects: list[int], name: str) -> bool:
-        choices: dict[Any, int] = {}
-        values: list[Any] = []
-        for index in objects:
-            branch = branches[index]
-            if name not in (branch.get("required") or ()):
-                return False
-            member = self._target((branch.get("properties") or {}).get(name))
-            if not isinstance(member, dict):
-                return False
-            listed = member.get("enum", [member["const"]] if "const" in member else None)
-            if not isinstance(listed, list):
-                return False
-            for value in listed:
-                if choices.setdefault(equality_key(value), index) != index:
-                    return False
-                values.append(value)
-        union.tag, union.choices, union.values = name, choices, values
-        union.others = [index for index in range(len(branches)) if index not in objects]
-        return True
-
-
-_BESIDE_REFERENCE = frozenset(
-    "$ref $comment $defs definitions title description default examples deprecated".split()
-)
+    def _spread_secrets(self) -> None:
+        found = self._prepared.with_secrets
+        stack = list(found)
+        while stack:
+            for holder in self._holders.get(stack.pop(), ()):
+                if holder not in found:
+                    found.add(holder)
+                    stack.append(holder)
 
 
 def _place_of(reference: Any, place: Place) -> Place:
@@ -443,18 +376,3 @@ def _place_of(reference: Any, place: Place) -> Place:
         return from_pointer(unquote(reference[1:]))
     except PointerError:
         return place
-
-
-def _excludes_objects(schema: Any) -> bool:
-    if schema is False or schema is NOTHING:
-        return True
-    if not isinstance(schema, dict):
-        return False
-    types = schema.get("type")
-    if types is None:
-        if "const" in schema:
-            return not isinstance(schema["const"], dict)
-        if "enum" in schema:
-            return not any(isinstance(value, dict) for value in schema["enum"])
-        return False
-    return types != "object" and not (isinstance(types, list) and "object" in types)

@@ -38,6 +38,8 @@ __all__ = ["MAX_VIOLATIONS", "Validator", "validate", "validator_of"]
 #: How many violations are listed; one more says that there are others.
 MAX_VIOLATIONS = 1000
 _KEPT = 128
+_STEPS = 10_000  # of a validation's budget; more for each part of the value
+_STEPS_OF_A_PART = 20
 _SHORT_DESCRIPTION = 200
 
 
@@ -132,7 +134,8 @@ class Validator:
         return found
 
     def _reported(self, instance: Any) -> list[Violation]:
-        run = self._run(keeps=not self._prepared.dynamic)
+        budget = _STEPS + _STEPS_OF_A_PART * _parts_of(instance)
+        run = self._run(self._prepared.targets, not self._prepared.dynamic, budget)
         problems = self._base.evolve(format_checker=run).iter_errors(instance)
         found: dict[tuple[Any, ...], tuple[Any, Violation]] = {}
         ranks = _Ranks(instance)
@@ -175,6 +178,18 @@ class Validator:
         path = to_path(place if member is None else (*place, member))
         pointer = to_pointer(place)
         return Violation(pointer, rule, expected, got, member, path, description), place
+
+
+def _parts_of(value: Any) -> int:
+    """How many members and items there are, at all levels."""
+    count = 0
+    stack = [value] if isinstance(value, dict | list) else []
+    while stack:
+        value = stack.pop()
+        count += len(value)
+        children = value.values() if isinstance(value, dict) else value
+        stack.extend(child for child in children if isinstance(child, dict | list))
+    return count
 
 
 class _Ranks:
