@@ -253,8 +253,7 @@ static glk_status any_value(glk_reader *r, uint32_t *out, glk_error *err) {
     glk_own own = {.types = GLK_T_ALL};
     memset(own.value, 0xFF, sizeof own.value);
     GLK_TRY(glk_vec_push(&r->own, &own, err));
-    glk_shape all = {.open = GLK_T_ALL, .anything = true, .alias = GLK_NONE, .numbers = own_index,
-                     .strings = own_index, .arrays = own_index, .objects = own_index};
+    glk_shape all = {.open = GLK_T_ALL, .alias = GLK_NONE, .own = own_index, .own_count = 1};
     GLK_TRY(glk_grammar_rule(r->grammar, &rule, err));
     r->anything = rule + 1;
     GLK_TRY(any_of_shape(r, &all, &body, err));
@@ -271,13 +270,17 @@ static glk_status any_of_shape(glk_reader *r, const glk_shape *shape, uint32_t *
     glk_status status = glk_plain_scalars(r, shape, &constants, err);
     glk_vec_free(&constants);
     GLK_TRY(status);
-    if (shape->arrays != GLK_NONE) {
-        GLK_TRY(array(r, shape->arrays, &node, err));
-        GLK_TRY(glk_vec_push_u32(&r->stack, node, err));
+    for (uint32_t i = 0; i < shape->own_count; i++) {
+        if ((glk_own_at(r, shape->own + i)->types & GLK_T_ARRAY) != 0) {
+            GLK_TRY(array(r, shape->own + i, &node, err));
+            GLK_TRY(glk_vec_push_u32(&r->stack, node, err));
+        }
     }
-    if (shape->objects != GLK_NONE) {
-        GLK_TRY(object(r, shape->objects, &node, err));
-        GLK_TRY(glk_vec_push_u32(&r->stack, node, err));
+    for (uint32_t i = 0; i < shape->own_count; i++) {
+        if ((glk_own_at(r, shape->own + i)->types & GLK_T_OBJECT) != 0) {
+            GLK_TRY(object(r, shape->own + i, &node, err));
+            GLK_TRY(glk_vec_push_u32(&r->stack, node, err));
+        }
     }
     uint32_t count = r->stack.count - base;
     r->stack.count = base;
@@ -355,6 +358,12 @@ static glk_status value(glk_reader *r, uint32_t item, uint32_t *out, glk_error *
 static glk_status is_founded(glk_reader *r, uint32_t item, uint32_t depth, bool *out,
                              glk_error *err);
 
+static glk_status founded_array(glk_reader *r, const glk_own *own, uint32_t depth, bool *out,
+                                glk_error *err) {
+    *out = count_of(r, own->value[GLK_K_MIN_ITEMS], 0) == 0 || own->value[GLK_K_ITEMS] == GLK_NONE;
+    return *out ? GLK_OK : is_founded(r, own->value[GLK_K_ITEMS], depth - 1, out, err);
+}
+
 /* The schema that `properties` has for a name; `rest` where it has none. */
 static uint32_t declared_as(const glk_reader *r, uint32_t properties, uint32_t name, uint32_t rest) {
     const glk_document *d = &r->document;
@@ -401,19 +410,15 @@ static glk_status is_founded(glk_reader *r, uint32_t item, uint32_t depth, bool 
         (shape.open & (uint8_t)~(GLK_T_ARRAY | GLK_T_OBJECT)) != 0) {
         return GLK_OK;
     }
-    if (shape.arrays != GLK_NONE) {
-        glk_own own = *glk_own_at(r, shape.arrays);
-        if (count_of(r, own.value[GLK_K_MIN_ITEMS], 0) == 0 || own.value[GLK_K_ITEMS] == GLK_NONE) {
-            return GLK_OK;
+    *out = false;
+    for (uint32_t i = 0; i < shape.own_count && !*out; i++) {
+        glk_own own = *glk_own_at(r, shape.own + i);
+        if ((own.types & GLK_T_ARRAY) != 0) {
+            GLK_TRY(founded_array(r, &own, depth, out, err));
         }
-        GLK_TRY(is_founded(r, own.value[GLK_K_ITEMS], depth - 1, out, err));
-        if (*out) {
-            return GLK_OK;
+        if ((own.types & GLK_T_OBJECT) != 0 && !*out) {
+            GLK_TRY(founded_object(r, &own, depth, out, err));
         }
-    }
-    if (shape.objects != GLK_NONE) {
-        glk_own own = *glk_own_at(r, shape.objects);
-        return founded_object(r, &own, depth, out, err);
     }
     return GLK_OK;
 }
@@ -436,7 +441,7 @@ static glk_status read_root(glk_reader *r, glk_error *err) {
     if (r->recursive) {
         GLK_TRY(is_founded(r, 0, FOUNDED_DEPTH, &founded, err));
     }
-    if (node == GLK_NODE_FAIL || !founded) {
+    if (node == GLK_NODE_FAIL || !founded || (r->named && r->refers)) {
         return glk_decline(r);
     }
     GLK_TRY(glk_grammar_terminal(r->grammar, r->plain->base.gap, &edge, err));

@@ -2,7 +2,7 @@
  * Tested by tests/c/test_plain.c and tests/test_plain.py.
  *
  * Most schemas say nothing that takes algebra: types, members, items, listed values, one range or
- * pattern at a leaf, references, unions of branches of different types.  This stage reads those in one
+ * pattern at a leaf, references, unions that need no working out.  This stage reads those in one
  * pass and makes the very grammar that the general road (python/gramlock/schema) makes, ids aside;
  * at the first thing that is not of this kind, or not right, it *declines*, and the general road does
  * all of it, with its messages.  So nothing here reports, and no rule of a keyword is only here.
@@ -65,7 +65,8 @@ typedef enum glk_keyword {
     GLK_K_ANY_OF,
     GLK_K_ONE_OF,
     GLK_KEYWORDS, /* how many */
-    GLK_K_NAMING, /* $id and its like: declined below the root */
+    GLK_K_NAMING, /* $id and its like */
+    GLK_K_DIALECT, /* $schema */
     GLK_K_OTHER   /* a keyword that is not for this stage */
 } glk_keyword;
 
@@ -90,8 +91,8 @@ typedef struct glk_shape {
     bool anything;    /* it says nothing at all */
     uint8_t open;     /* types of which values are in it that are not listed */
     uint8_t constant; /* types of listed values */
-    uint32_t numbers, strings, arrays, objects; /* whose keywords say which; GLK_NONE: no such type */
-    uint32_t listed, listed_count;              /* in the reader's list */
+    uint32_t own, own_count;       /* in the reader's list: its alternatives */
+    uint32_t listed, listed_count; /* in the reader's list: values it lists */
 } glk_shape;
 
 typedef struct glk_leaf {
@@ -125,6 +126,8 @@ typedef struct glk_reader {
     bool declined;     /* a failing status means no more than this */
     bool missing;      /* some leaf is not known */
     bool recursive;    /* a rule was made */
+    bool named;        /* a schema below the root has an identifier */
+    bool refers;       /* some schema is a reference: with the above, it may be relative to that one */
     uint16_t draft;    /* 4, 6, 7, 2019, 2020 */
     uint32_t depth;    /* schemas under construction */
     uint32_t shaping;  /* unions inside each other */
@@ -145,8 +148,8 @@ static inline glk_status glk_decline(glk_reader *r) {
     return GLK_ERR_ARGUMENT;
 }
 
-static inline const glk_own *glk_own_at(const glk_reader *r, uint32_t index) {
-    return (const glk_own *)r->own.data + index;
+static inline glk_own *glk_own_at(const glk_reader *r, uint32_t index) {
+    return (glk_own *)r->own.data + index;
 }
 
 /* Whether a format is enforced; asks for it where that is not known.  plain_leaf.c */

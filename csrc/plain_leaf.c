@@ -313,23 +313,18 @@ static bool has_any(const glk_own *own, glk_keyword first, glk_keyword last) {
     return false;
 }
 
-static glk_status push_strings(glk_reader *r, const glk_shape *shape, glk_vec *constants,
+static glk_status push_strings(glk_reader *r, const glk_own *own, glk_vec *constants,
                                glk_error *err) {
-    if (shape->anything || !has_any(glk_own_at(r, shape->strings), GLK_K_MIN_LENGTH, GLK_K_FORMAT)) {
+    if (!has_any(own, GLK_K_MIN_LENGTH, GLK_K_FORMAT)) {
         return push_terminal(r, r->plain->base.string, err);
     }
-    const glk_own *own = glk_own_at(r, shape->strings);
     GLK_TRY(make_key(r, "string", own, GLK_K_MIN_LENGTH, GLK_K_FORMAT, err));
     return push_leaf(r, constants, err);
 }
 
-static glk_status push_numbers(glk_reader *r, const glk_shape *shape, glk_vec *constants,
+static glk_status push_numbers(glk_reader *r, const glk_own *own, glk_vec *constants,
                                glk_error *err) {
     const glk_plain_base *base = &r->plain->base;
-    if (shape->anything) {
-        return push_terminal(r, base->number, err);
-    }
-    const glk_own *own = glk_own_at(r, shape->numbers);
     bool whole = (own->types & GLK_T_FRACTION) == 0;
     if (!has_any(own, GLK_K_MINIMUM, GLK_K_MULTIPLE)) {
         return push_terminal(r, whole ? base->integer : base->number, err);
@@ -387,11 +382,17 @@ glk_status glk_plain_scalars(glk_reader *r, const glk_shape *shape, glk_vec *con
         glk_listed listed = ((const glk_listed *)r->listed.data)[shape->listed + i];
         GLK_TRY(push_listed(r, &listed, constants, err));
     }
-    if ((shape->open & GLK_T_STRING) != 0) {
-        GLK_TRY(push_strings(r, shape, constants, err));
+    for (uint32_t i = 0; i < shape->own_count; i++) {
+        const glk_own *own = glk_own_at(r, shape->own + i);
+        if ((own->types & GLK_T_STRING) != 0) {
+            GLK_TRY(push_strings(r, own, constants, err));
+        }
     }
-    if ((shape->open & GLK_T_NUMBER) != 0) {
-        GLK_TRY(push_numbers(r, shape, constants, err));
+    for (uint32_t i = 0; i < shape->own_count; i++) {
+        const glk_own *own = glk_own_at(r, shape->own + i);
+        if ((own->types & GLK_T_NUMBER) != 0) {
+            GLK_TRY(push_numbers(r, own, constants, err));
+        }
     }
     if (constants->count == 0) {
         return GLK_OK;

@@ -40,6 +40,7 @@ static const keyword_row KEYWORDS[] = {
     ROW("id", GLK_K_NAMING, EVER, NOW),
     ROW("$anchor", GLK_K_NAMING, EVER, NOW),
     ROW("$dynamicAnchor", GLK_K_NAMING, EVER, NOW),
+    ROW("$schema", GLK_K_DIALECT, EVER, NOW),
     ROW("not", GLK_K_OTHER, EVER, NOW),
     ROW("dependencies", GLK_K_OTHER, EVER, NOW),
     ROW("patternProperties", GLK_K_OTHER, EVER, NOW),
@@ -62,6 +63,8 @@ enum { ROWS = sizeof KEYWORDS / sizeof KEYWORDS[0] };
 
 static const uint32_t NUMERIC = BIT(GLK_K_MINIMUM) | BIT(GLK_K_MAXIMUM) | BIT(GLK_K_ABOVE) |
                                 BIT(GLK_K_BELOW) | BIT(GLK_K_MULTIPLE);
+static const uint32_t TEXTUAL = BIT(GLK_K_MIN_LENGTH) | BIT(GLK_K_MAX_LENGTH) |
+                                BIT(GLK_K_PATTERN) | BIT(GLK_K_FORMAT);
 static const uint32_t BRANCHING = BIT(GLK_K_ALL_OF) | BIT(GLK_K_ANY_OF) | BIT(GLK_K_ONE_OF);
 static const uint32_t LISTING = BIT(GLK_K_ENUM) | BIT(GLK_K_CONST);
 
@@ -109,8 +112,10 @@ static glk_status read_own(glk_reader *r, uint32_t schema, glk_own *own) {
             continue;
         }
         value = glk_item_behind(d, value);
-        if (row->keyword == GLK_K_NAMING) {
-            if (schema != 0 && kind_of(r, value) == GLK_ITEM_STRING) {
+        if (row->keyword == GLK_K_NAMING || row->keyword == GLK_K_DIALECT) {
+            bool text = schema != 0 && kind_of(r, value) == GLK_ITEM_STRING;
+            r->named = r->named || (text && row->keyword == GLK_K_NAMING);
+            if (text && row->keyword == GLK_K_DIALECT) {
                 return glk_decline(r);
             }
             continue;
@@ -320,13 +325,8 @@ static glk_status shape_own(glk_reader *r, glk_own *own, glk_shape *out, glk_err
         ((own->found & NUMERIC) != 0 && (types & GLK_T_NUMBER) == 0)) {
         return glk_decline(r);
     }
-    uint32_t index = r->own.count;
-    out->open = types;
-    out->numbers = (types & GLK_T_NUMBER) != 0 ? index : GLK_NONE;
-    out->strings = (types & GLK_T_STRING) != 0 ? index : GLK_NONE;
-    out->arrays = (types & GLK_T_ARRAY) != 0 ? index : GLK_NONE;
-    out->objects = (types & GLK_T_OBJECT) != 0 ? index : GLK_NONE;
-    own->types = types;
+    out->open = own->types = types;
+    out->own_count++;
     return glk_vec_push(&r->own, own, err);
 }
 
@@ -371,6 +371,7 @@ static glk_status follow(glk_reader *r, uint32_t reference, uint32_t *out, glk_e
     const glk_item *item = glk_item_at(&r->document, reference);
     const uint8_t *text = r->document.bytes + item->at;
     uint32_t length = item->length, at = 1;
+    r->refers = true;
     if (length == 0 || text[0] != '#' || (length > 1 && text[1] != '/') ||
         memchr(text, '%', length) != NULL) {
         return glk_decline(r);
@@ -414,17 +415,160 @@ static bool apart(const glk_reader *r, const glk_listed *a, const glk_listed *b)
     return true;
 }
 
-/* Adds the values of a branch, whose types must be its own: else there is something to work out. */
-static glk_status join(glk_reader *r, glk_shape *whole, const glk_shape *branch, bool exclusive) {
-    uint8_t whole_open = whole->open, branch_open = branch->open;
-    whole_open |= (whole_open & GLK_T_NUMBER) != 0 ? GLK_T_NUMBER : 0;
-    branch_open |= (branch_open & GLK_T_NUMBER) != 0 ? GLK_T_NUMBER : 0;
-    if (branch->anything || (branch->open | branch->constant) == 0 ||
-        (whole_open & (branch->open | branch->constant)) != 0 ||
-        (branch_open & (whole->open | whole->constant)) != 0) {
+static bool is_nothing(const glk_reader *r, uint32_t item) { /* absent, or 0, or empty, or true */
+    const glk_item *found = item == GLK_NONE ? NULL : glk_item_at(&r->document, item);
+    return found == NULL || found->kind == GLK_ITEM_TRUE ||
+           (found->kind == GLK_ITEM_INTEGER && found->integer == 0) ||
+           ((found->kind == GLK_ITEM_LIST || found->kind == GLK_ITEM_OBJECT) &&
+            found->length == 0);
+}
+
+/* Whether the alternative has all values of `type`, so that a union with it absorbs others. */
+static bool is_whole(const glk_reader *r, const glk_own *own, uint8_t type) {
+    const uint32_t *value = own->value;
+    switch (type) {
+    case GLK_T_NUMBER: return (own->types & GLK_T_FRACTION) != 0 && (own->found & NUMERIC) == 0;
+    case GLK_T_STRING:
+        return (own->found & TEXTUAL & ~BIT(GLK_K_MIN_LENGTH)) == 0 &&
+               is_nothing(r, value[GLK_K_MIN_LENGTH]);
+    case GLK_T_ARRAY:
+        return value[GLK_K_MAX_ITEMS] == GLK_NONE && is_nothing(r, value[GLK_K_MIN_ITEMS]) &&
+               is_nothing(r, value[GLK_K_ITEMS]);
+    default:
+        return is_nothing(r, value[GLK_K_PROPERTIES]) && is_nothing(r, value[GLK_K_REQUIRED]) &&
+               is_nothing(r, value[GLK_K_ADDITIONAL]);
+    }
+}
+
+/* Whether the objects of an alternative are told by their names alone: such ones share a container. */
+static bool says_no_values(const glk_reader *r, const glk_own *own) {
+    const glk_document *d = &r->document;
+    uint32_t all = own->value[GLK_K_PROPERTIES], rest = own->value[GLK_K_ADDITIONAL];
+    if (rest != GLK_NONE && kind_of(r, rest) == GLK_ITEM_OBJECT) {
+        return false;
+    }
+    for (uint32_t at = all + 1; all != GLK_NONE && at < glk_item_at(d, all)->end;
+         at = glk_item_at(d, at + 1)->end) {
+        if (kind_of(r, glk_item_behind(d, at + 1)) == GLK_ITEM_OBJECT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the union of two alternatives keeps both as they are. */
+static bool stay_beside(const glk_reader *r, const glk_own *a, const glk_own *b) {
+    static const uint8_t KINDS[] = {GLK_T_NUMBER, GLK_T_STRING, GLK_T_ARRAY, GLK_T_OBJECT};
+    for (uint32_t i = 0; i < sizeof KINDS; i++) {
+        uint8_t kind = KINDS[i];
+        if ((a->types & kind) != 0 && (b->types & kind) != 0 &&
+            (is_whole(r, a, kind) || is_whole(r, b, kind))) {
+            return false;
+        }
+    }
+    return (a->types & b->types & GLK_T_OBJECT) == 0 || !says_no_values(r, a) ||
+           !says_no_values(r, b);
+}
+
+static uint32_t member_of(const glk_reader *r, uint32_t object, uint32_t name) {
+    const glk_document *d = &r->document;
+    const glk_item *wanted = glk_item_at(d, name);
+    for (uint32_t at = object + 1; object != GLK_NONE && at < glk_item_at(d, object)->end;
+         at = glk_item_at(d, at + 1)->end) {
+        if (glk_item_is(d, glk_item_behind(d, at), d->bytes + wanted->at, wanted->length)) {
+            return glk_item_behind(d, at + 1);
+        }
+    }
+    return GLK_NONE;
+}
+
+/* What the schema lists, if it does no more than that; no unions, no references. */
+static glk_status listed_by(glk_reader *r, uint32_t schema, glk_listed *out, bool *found,
+                            glk_error *err) {
+    glk_own own;
+    glk_shape shape = {.alias = GLK_NONE};
+    uint32_t mark = r->listed.count;
+    uint8_t types;
+    *found = false;
+    if (schema == GLK_NONE || kind_of(r, schema) != GLK_ITEM_OBJECT) {
+        return GLK_OK;
+    }
+    GLK_TRY(read_own(r, schema, &own));
+    if ((own.found & LISTING) == 0 || (own.found & (BRANCHING | BIT(GLK_K_REF))) != 0) {
+        return GLK_OK;
+    }
+    if (!all_right(r, &own)) {
         return glk_decline(r);
     }
+    GLK_TRY(read_types(r, own.value[GLK_K_TYPE], &types));
+    GLK_TRY(shape_listed(r, &own, types, &shape, err));
+    *out = ((const glk_listed *)r->listed.data)[mark];
+    r->listed.count = mark;
+    *found = true;
+    return GLK_OK;
+}
+
+static bool is_required(const glk_reader *r, const glk_own *own, uint32_t name) {
+    const glk_document *d = &r->document;
+    const glk_item *wanted = glk_item_at(d, name);
+    uint32_t list = own->value[GLK_K_REQUIRED];
+    for (uint32_t at = list + 1; list != GLK_NONE && at < glk_item_at(d, list)->end; at++) {
+        if (glk_item_is(d, glk_item_behind(d, at), d->bytes + wanted->at, wanted->length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a member that both kinds of object need has other values in each: it says which is meant. */
+static glk_status told_apart(glk_reader *r, const glk_own *a, const glk_own *b, bool *out,
+                             glk_error *err) {
+    const glk_document *d = &r->document;
+    uint32_t properties = a->value[GLK_K_PROPERTIES];
+    *out = false;
+    for (uint32_t at = properties + 1;
+         !*out && properties != GLK_NONE && at < glk_item_at(d, properties)->end;
+         at = glk_item_at(d, at + 1)->end) {
+        uint32_t name = glk_item_behind(d, at);
+        glk_listed ours, theirs;
+        bool found = is_required(r, a, name) && is_required(r, b, name);
+        if (found) {
+            GLK_TRY(listed_by(r, glk_item_behind(d, at + 1), &ours, &found, err));
+        }
+        if (found) {
+            uint32_t other = member_of(r, b->value[GLK_K_PROPERTIES], name);
+            GLK_TRY(listed_by(r, other, &theirs, &found, err));
+        }
+        *out = found && apart(r, &ours, &theirs);
+    }
+    return GLK_OK;
+}
+
+/* Whether no value is in both of two alternatives, as far as that shows at once. */
+static glk_status exclude(glk_reader *r, const glk_own *a, const glk_own *b, bool *out,
+                          glk_error *err) {
+    uint8_t both = a->types & b->types;
+    if ((a->types & GLK_T_NUMBER) != 0 && (b->types & GLK_T_NUMBER) != 0) {
+        both |= GLK_T_NUMBER;
+    }
+    *out = both == 0;
+    return both == GLK_T_OBJECT ? told_apart(r, a, b, out, err) : GLK_OK;
+}
+
+/* Whether the listed values of a shape and the open types of another have some kind in common. */
+static bool mixes(const glk_shape *listed, const glk_shape *open) {
+    uint8_t types = open->open | ((open->open & GLK_T_NUMBER) != 0 ? GLK_T_NUMBER : 0);
+    return (types & listed->constant) != 0;
+}
+
+/* Adds the values of a branch to a union; declines where the two would have to be worked out. */
+static glk_status join(glk_reader *r, glk_shape *whole, const glk_shape *branch, bool exclusive,
+                       glk_error *err) {
     const glk_listed *lists = r->listed.data;
+    if (branch->anything || (branch->open | branch->constant) == 0 || mixes(whole, branch) ||
+        mixes(branch, whole)) {
+        return glk_decline(r);
+    }
     for (uint32_t i = 0; exclusive && i < whole->listed_count; i++) {
         for (uint32_t j = 0; j < branch->listed_count; j++) {
             if (!apart(r, &lists[whole->listed + i], &lists[branch->listed + j])) {
@@ -432,14 +576,49 @@ static glk_status join(glk_reader *r, glk_shape *whole, const glk_shape *branch,
             }
         }
     }
+    for (uint32_t i = 0; i < whole->own_count; i++) {
+        for (uint32_t j = 0; j < branch->own_count; j++) {
+            glk_own a = *glk_own_at(r, whole->own + i), b = *glk_own_at(r, branch->own + j);
+            bool fine = !exclusive;
+            if (exclusive) {
+                GLK_TRY(exclude(r, &a, &b, &fine, err));
+            }
+            if (!fine || !stay_beside(r, &a, &b)) {
+                return glk_decline(r);
+            }
+        }
+    }
     whole->open |= branch->open;
     whole->constant |= branch->constant;
-    whole->numbers = branch->numbers != GLK_NONE ? branch->numbers : whole->numbers;
-    whole->strings = branch->strings != GLK_NONE ? branch->strings : whole->strings;
-    whole->arrays = branch->arrays != GLK_NONE ? branch->arrays : whole->arrays;
-    whole->objects = branch->objects != GLK_NONE ? branch->objects : whole->objects;
+    whole->own_count += branch->own_count;
     whole->listed_count += branch->listed_count;
     return GLK_OK;
+}
+
+/* Cuts a union down to some types. */
+static glk_status narrow(glk_reader *r, glk_shape *shape, uint8_t types) {
+    uint32_t kept = 0;
+    shape->open = shape->constant = 0;
+    for (uint32_t i = 0; i < shape->own_count; i++) {
+        glk_own own = *glk_own_at(r, shape->own + i);
+        bool drops_conditions = (own.types & ~types) != 0 && (own.found & ~BIT(GLK_K_TYPE)) != 0;
+        if (((own.types & GLK_T_FRACTION) != 0 && (types & GLK_T_NUMBER) == GLK_T_INTEGER) ||
+            drops_conditions) { /* which must be right all the same */
+            return glk_decline(r);
+        }
+        own.types &= types;
+        if (own.types != 0) {
+            shape->open |= own.types;
+            *glk_own_at(r, shape->own + kept++) = own;
+        }
+    }
+    shape->own_count = kept;
+    for (uint32_t i = 0; i < shape->listed_count; i++) {
+        glk_listed *listed = (glk_listed *)r->listed.data + shape->listed + i;
+        listed->types &= types;
+        shape->constant |= listed->types;
+    }
+    return (shape->open | shape->constant) == 0 ? glk_decline(r) : GLK_OK;
 }
 
 static glk_status shape_union(glk_reader *r, uint32_t list, bool exclusive, glk_shape *out,
@@ -462,7 +641,7 @@ static glk_status shape_union(glk_reader *r, uint32_t list, bool exclusive, glk_
             }
             branch = shape.alias;
         }
-        GLK_TRY(join(r, out, &shape, exclusive));
+        GLK_TRY(join(r, out, &shape, exclusive, err));
     }
     r->shaping--;
     return GLK_OK;
@@ -472,8 +651,7 @@ static glk_status shape_union(glk_reader *r, uint32_t list, bool exclusive, glk_
 
 glk_status glk_shape_of(glk_reader *r, uint32_t item, glk_shape *out, glk_error *err) {
     glk_own own;
-    *out = (glk_shape){.alias = GLK_NONE, .numbers = GLK_NONE, .strings = GLK_NONE,
-                       .arrays = GLK_NONE, .objects = GLK_NONE, .listed = r->listed.count};
+    *out = (glk_shape){.alias = GLK_NONE, .own = r->own.count, .listed = r->listed.count};
     if (++r->schemas > GLK_PLAIN_SCHEMAS) {
         return glk_decline(r);
     }
@@ -491,6 +669,7 @@ glk_status glk_shape_of(glk_reader *r, uint32_t item, glk_shape *out, glk_error 
     if ((own.found & BRANCHING) == 0) {
         return shape_own(r, &own, out, err);
     }
+    uint32_t branching = own.found & BRANCHING;
     if (own.found == BIT(GLK_K_ALL_OF)) {
         uint32_t list = own.value[GLK_K_ALL_OF];
         if (glk_item_at(&r->document, list)->length != 1) {
@@ -499,13 +678,19 @@ glk_status glk_shape_of(glk_reader *r, uint32_t item, glk_shape *out, glk_error 
         out->alias = glk_item_behind(&r->document, list + 1);
         return is_schema(r, out->alias) ? GLK_OK : glk_decline(r);
     }
-    if (own.found == BIT(GLK_K_ANY_OF)) {
-        return shape_union(r, own.value[GLK_K_ANY_OF], false, out, err);
+    if ((branching != BIT(GLK_K_ANY_OF) && branching != BIT(GLK_K_ONE_OF)) ||
+        (own.found & ~(branching | BIT(GLK_K_TYPE))) != 0) {
+        return glk_decline(r);
     }
-    if (own.found == BIT(GLK_K_ONE_OF)) {
-        return shape_union(r, own.value[GLK_K_ONE_OF], true, out, err);
+    bool exclusive = branching == BIT(GLK_K_ONE_OF);
+    uint32_t branches = own.value[exclusive ? GLK_K_ONE_OF : GLK_K_ANY_OF];
+    GLK_TRY(shape_union(r, branches, exclusive, out, err));
+    if ((own.found & BIT(GLK_K_TYPE)) == 0) {
+        return GLK_OK;
     }
-    return glk_decline(r);
+    uint8_t types;
+    GLK_TRY(read_types(r, own.value[GLK_K_TYPE], &types));
+    return narrow(r, out, types);
 }
 
 glk_status glk_draft_of(glk_reader *r, uint16_t fallback, glk_error *err) {

@@ -58,10 +58,10 @@ class Plain:
     def schema(self, depth: int) -> Any:
         kinds = [self.scalar, self.listed, self.anything]
         if depth > 0:
-            kinds += [self.array, self.object, self.object, self.union, self.reference]
+            kinds += [self.array, self.object, self.object, self.union, self.tagged, self.reference]
         schema = self.random.choice(kinds)(depth)
         if isinstance(schema, dict) and self.random.random() < 0.1:
-            schema["description"] = "of no effect"
+            schema[self.random.choice(["description", "$id", "$comment"])] = "of-no-effect"
         return schema
 
     def anything(self, depth: int) -> Any:
@@ -117,7 +117,23 @@ class Plain:
     def union(self, depth: int) -> Any:
         keyword = self.random.choice(["anyOf", "oneOf", "allOf"])
         count = 1 if keyword == "allOf" else self.random.randint(1, 3)
-        return {keyword: [self.schema(depth - 1) for _ in range(count)]}
+        schema = {keyword: [self.schema(depth - 1) for _ in range(count)]}
+        if self.random.random() < 0.3:
+            schema["type"] = self.random.choice(["object", "string", ["array", "null"], "number"])
+        return schema
+
+    def tagged(self, depth: int) -> Any:
+        """Branches that a member tells apart, or nearly."""
+        branches = []
+        for tag in self.random.sample(["a", "b", "c", 1], self.random.randint(2, 3)):
+            branch = self.object(depth)
+            branch["properties"]["tag"] = self.random.choice(
+                [{"const": tag}, {"enum": [tag, None]}]
+            )
+            if self.random.random() < 0.9:
+                branch["required"] = ["tag"]
+            branches.append(branch)
+        return {self.random.choice(["oneOf", "anyOf"]): branches}
 
     def reference(self, depth: int) -> Any:
         where = self.random.choice(

@@ -185,7 +185,7 @@ static void test_what_is_declined(void) {
         "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"string\"}]}",
         "{\"oneOf\":[{\"const\":\"a\"},{\"enum\":[\"b\",\"a\"]}]}", "{\"anyOf\":[{},{\"type\":\"null\"}]}",
         "{\"type\":\"object\",\"required\":[\"a\"],\"additionalProperties\":false}",
-        "{\"properties\":{\"a\":{\"$id\":\"b\"}}}", "{\"type\":\"array\",\"minItems\":2,\"maxItems\":1}",
+        "{\"properties\":{\"a\":{\"$id\":\"b\"},\"c\":{\"$ref\":\"#\"}}}", "{\"type\":\"array\",\"minItems\":2,\"maxItems\":1}",
         "{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"required\":[\"a\"],\"type\":\"object\"}",
         "{\"type\":\"string\",\"properties\":{\"a\":{\"type\":\"x\"}}}",
     };
