@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from gramlock.errors import PointerError, ToolDefinitionError
-from gramlock.tools import Violation, examine, invariant, reference
+from gramlock.tools import (
+    Dispatcher,
+    Tool,
+    ToolSet,
+    Violation,
+    examine,
+    invariant,
+    parse_tool_call,
+    reference,
+)
 from gramlock.tools.context import Context
 from gramlock.tools.pointer import find
 from gramlock.tools.semantics import MAX_LOOK_UPS
@@ -230,9 +239,6 @@ def test_paths_with_all_items() -> None:
 
 
 def test_a_dispatcher_runs_them_as_domain_checks() -> None:
-    pytest.importorskip("gramlock.tools.call")
-    from gramlock.tools import Dispatcher, Tool, ToolSet, parse_tool_call
-
     booked: list[Any] = []
     tool = Tool(
         name="book",
