@@ -82,7 +82,8 @@ class Grammar:
         """
         from .schema import SchemaOptions, compile_schema
 
-        handle, report = compile_schema(schema, SchemaOptions(limits=limits, **options))
+        chosen = SchemaOptions(limits=limits, **options) if options or limits else None
+        handle, report = compile_schema(schema, chosen)
         return cls(handle, report, limits)
 
     @classmethod

@@ -28,7 +28,7 @@ from .exclusive import separate
 from .inhabited import has_sentence, is_plain
 from .load import SCHEMA_NODES, Loader, place_of
 from .model import Reader
-from .options import SchemaOptions
+from .options import DEFAULT, SchemaOptions
 from .plain import leaves_of, read_plain
 from .relax import Dropped, Loose, keyword_of
 from .report import Report
@@ -57,7 +57,7 @@ def compile_schema(
         UnsatisfiableError: No value satisfies it; lists places that rule each other out.
         LimitError: It is nested too deep, or its combinations are too many.
     """
-    options = options or SchemaOptions()
+    options = options or DEFAULT
     plain = read_plain(schema, options)
     if plain is not None:
         handle, data = plain

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-__all__ = ["DIALECTS", "SchemaOptions"]
+from ..limits import Limits
+
+__all__ = ["DEFAULT", "DIALECTS", "SchemaOptions"]
 
 #: Short names of the dialects and the URIs that ``$schema`` has for them.
 DIALECTS = {
@@ -111,6 +114,17 @@ class SchemaOptions:
             if text.strip(_WHITE_SPACE) != sign:
                 raise ValueError(f"a separator is {sign!r} and white space around it, not {text!r}")
 
+    @cached_property
+    def plain_key(self) -> tuple[str, ...] | None:
+        """What plain schemas depend on, None where the fast lane does not know the options."""
+        limits = Limits() if self.limits is None else self.limits
+        free = self.separators is None and self.indent is None
+        usual = self.escapes == "unlisted" and self.numbers == "canonical"
+        budgets = ("schema_depth", "schema_nodes", "expression_bytes")
+        if free and usual and all(getattr(limits, b) == getattr(Limits, b) for b in budgets):
+            return ("plain", self.whitespace, self.order, self.formats, self.dialect)
+        return None
+
     def written_separators(self) -> tuple[str, str] | None:
         """The two separators of a fixed layout, or None."""
         if self.separators is not None:
@@ -125,3 +139,7 @@ class SchemaOptions:
         """The budget *name*, or *default* where the caller set none."""
         value = getattr(self.limits, name, None)
         return default if value is None else int(value)
+
+
+#: Those of a caller who asks for none.
+DEFAULT = SchemaOptions()

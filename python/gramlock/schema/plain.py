@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import PlainSchemas, expressions
 from ..errors import GramlockError
-from ..limits import Limits
 from . import metaschemas
 from .algebra import Algebra
 from .formats import FORMATS
@@ -41,14 +40,14 @@ def read_plain(schema: Any, options: SchemaOptions) -> tuple[GrammarHandle, byte
     Never raises for what is wrong with the schema: the general road says it better.
     Cost: some microseconds, and about one for each subschema.
     """
-    if not _fits(options):
+    key = options.plain_key
+    if key is None:
         return None
     store = expressions(options.limits)
     try:
         data = marshal.dumps(schema, _FORMAT)
     except ValueError:  # no plain data, or nested too deep
         return None
-    key = ("plain", options.whitespace, options.order, options.formats, options.dialect)
     lane: PlainSchemas | None = store.cache.get(key)
     if lane is None:
         lane = store.cache[key] = _lane(store, options)
@@ -70,25 +69,6 @@ def leaves_of(data: bytes, options: SchemaOptions) -> list[Leaf]:
     reader = Reader(Loader(schema, options), options, algebra)
     reader.read(schema)
     return reader.leaves
-
-
-def _fits(options: SchemaOptions) -> bool:
-    """Whether the fast lane knows these options."""
-    limits, default = options.limits, Limits
-    return (
-        options.escapes == "unlisted"
-        and options.numbers == "canonical"
-        and options.separators is None
-        and options.indent is None
-        and (
-            limits is None
-            or (
-                limits.schema_depth == default.schema_depth
-                and limits.schema_nodes == default.schema_nodes
-                and limits.expression_bytes == default.expression_bytes
-            )
-        )
-    )
 
 
 def _lane(store: Expressions, options: SchemaOptions) -> PlainSchemas:
