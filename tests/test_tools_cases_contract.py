@@ -16,9 +16,8 @@ import pytest
 mcp = pytest.importorskip("mcp")
 pytest.importorskip("jsonschema")
 pytest.importorskip("regress")
-ToolCall = pytest.importorskip("gramlock.tools.call").ToolCall
 
-from gramlock.tools import Context, Dispatcher, Tool, ToolSet, approve  # noqa: E402
+from gramlock.tools import Context, Dispatcher, Tool, ToolCall, ToolSet, approve  # noqa: E402
 from gramlock.tools.mcp_client import McpClient  # noqa: E402
 from gramlock.tools.mcp_server import mcp_server  # noqa: E402
 from test_tools_mcp_client import PAY, Shop, Wire, dispatch, text  # noqa: E402

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Optional
 import pytest
 
 from gramlock.errors import ToolDefinitionError
-from gramlock.tools import Accepted, Dispatcher, Tool, ToolSet
+from gramlock.tools import Accepted, Dispatcher, Tool, ToolCall, ToolSet
 
 pydantic = pytest.importorskip("pydantic")
 TypedDict = pytest.importorskip("typing_extensions").TypedDict  # older Pythons lack a part
@@ -344,7 +344,6 @@ def test_results_of_the_wrong_shape_are_for_the_check_of_results() -> None:
     ],
 )
 def test_the_schema_judges_before_pydantic(change: Any, boundary: str, error: str) -> None:
-    call = pytest.importorskip("gramlock.tools.call")
     ran: list[Any] = []
 
     def pay(order_id: str, amount: Money, day: datetime.date) -> str:
@@ -353,11 +352,11 @@ def test_the_schema_judges_before_pydantic(change: Any, boundary: str, error: st
         return order_id
 
     dispatcher = Dispatcher([Tool.from_function(pay)])
-    result = dispatcher.dispatch(call.ToolCall("pay", {**GOOD, **change}))
+    result = dispatcher.dispatch(ToolCall("pay", {**GOOD, **change}))
     assert (result.outcome, result.boundary) == ("rejected", boundary)
     assert str(result.errors[0]).startswith(error)
     assert ran == []
-    assert dispatcher.dispatch(call.ToolCall("pay", GOOD)).value == "A-1"
+    assert dispatcher.dispatch(ToolCall("pay", GOOD)).value == "A-1"
 
 
 @pytest.mark.parametrize(
@@ -373,7 +372,6 @@ def test_the_schema_judges_before_pydantic(change: Any, boundary: str, error: st
     ],
 )
 def test_results_are_checked_by_the_return_annotation(returned: Any, outcome: str) -> None:
-    call = pytest.importorskip("gramlock.tools.call")
 
     def pay(order_id: str) -> Receipt | Accepted:
         """Pay."""
@@ -382,7 +380,7 @@ def test_results_are_checked_by_the_return_annotation(returned: Any, outcome: st
     tool = Tool.from_function(pay)
     assert isinstance(tool.result, dict)
     assert tool.result["required"] == ["order", "day"]
-    result = Dispatcher([tool]).dispatch(call.ToolCall("pay", {"order_id": "A-1"}))
+    result = Dispatcher([tool]).dispatch(ToolCall("pay", {"order_id": "A-1"}))
     assert result.outcome == outcome
 
 

@@ -22,13 +22,13 @@ from gramlock.tools import (
     Dispatcher,
     ResultStore,
     Tool,
+    ToolCall,
     ToolLimits,
     ToolSet,
     approve,
 )
 
 mcp = pytest.importorskip("mcp")
-ToolCall = pytest.importorskip("gramlock.tools.call").ToolCall
 pytest.importorskip("uvicorn")
 
 from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: E402

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 from gramlock.errors import McpError, ToolDefinitionError
-from gramlock.tools import Context, Dispatcher, Ledger, ToolLimits
+from gramlock.tools import Context, Dispatcher, Ledger, ToolCall, ToolLimits
 
 mcp = pytest.importorskip("mcp")
-ToolCall = pytest.importorskip("gramlock.tools.call").ToolCall
 
 import mcp_types as types  # noqa: E402
 from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: E402

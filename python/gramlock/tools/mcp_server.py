@@ -30,11 +30,11 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GramlockError, MissingDependencyError, ToolDefinitionError
 from . import exports
+from .call import ToolCall
 from .canonical import canonical
 from .context import Context
 from .dispatch import Dispatcher
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["http_app", "mcp_server", "serve_http", "serve_stdio", "to_wire"]
 
-_calls: Any = import_module(".call", __package__)
 ContextOf = Callable[[Any], "Context | Awaitable[Context]"]
 
 
@@ -223,7 +222,7 @@ class _Served:
             raise MCPError(-32602, f"Unknown tool; there are: {names}")
         context = await self._trusted(request)
         arguments = {} if params.arguments is None else params.arguments
-        call = _calls.ToolCall(params.name, arguments, id=str(request.request_id))
+        call = ToolCall(params.name, arguments, id=str(request.request_id))
         result = await self._dispatcher.dispatch_async(call, context)
         return self._answer(tool, result, request.protocol_version, context)
 

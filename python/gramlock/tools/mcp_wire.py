@@ -17,17 +17,15 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from decimal import Decimal
-from importlib import import_module
 from typing import Any
 
 from ..errors import GramlockError
+from .json_text import loads
 
 __all__ = ["MAX_BODY", "REFUSED", "StrictBodies", "StrictLines", "fault_of", "refuse"]
 
 #: The method of the request that stands for a refused line.
 REFUSED = "gramlock/refused"
-
-_text: Any = import_module(".json_text", __package__)
 
 PARSE_ERROR = -32700
 MAX_BODY = 4 << 20  # bytes, as the SDK's own limit
@@ -38,7 +36,7 @@ Message = dict[str, Any]
 def fault_of(text: str | bytes) -> str | None:
     """Why a message must not be read as the SDK would read it; None if it may."""
     try:
-        waiting = [_text.loads(text)]
+        waiting = [loads(text)]
     except GramlockError as error:
         return str(error)
     while waiting:
