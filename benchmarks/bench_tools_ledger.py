@@ -8,7 +8,6 @@ all of them divided by 10,000, processes' start included.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import multiprocessing
 import random
@@ -21,11 +20,8 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("jsonschema")
 pytest.importorskip("regress")
-pytest.importorskip("gramlock.tools.call")
 
 from gramlock import tools
-
-calls: Any = importlib.import_module("gramlock.tools.call")
 
 SCHEMA = {
     "type": "object",
@@ -59,7 +55,7 @@ def dispatcher_of(ledger: tools.Ledger | None, executed: list[str]) -> tools.Dis
 
 
 def dispatch(dispatcher: tools.Dispatcher, operation: str) -> tools.ToolResult:
-    call = calls.ToolCall("issue_refund", ARGUMENTS, "c1")
+    call = tools.ToolCall("issue_refund", ARGUMENTS, "c1")
     return dispatcher.dispatch(call, tools.Context(principal="u-1", operation_id=operation))
 
 

@@ -17,7 +17,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -26,12 +25,9 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("jsonschema")
 pytest.importorskip("regress")
-pytest.importorskip("gramlock.tools.call")
 
-from gramlock.tools import Context, Dispatcher, Tool, ToolResult, digest
+from gramlock.tools import Context, Dispatcher, Tool, ToolCall, ToolResult, digest
 from gramlock.tools.ledger import Ledger, OperationKey
-
-calls = import_module("gramlock.tools.call")
 
 __all__ = [
     "POINTS",
@@ -74,7 +70,7 @@ def dispatcher_of(ledger: Ledger, handler: Callable[[str], Any]) -> Dispatcher:
 def dispatch(dispatcher: Dispatcher, number: int) -> ToolResult:
     """The numbered operation, called by its key."""
     name = key_of(number).operation_id
-    call = calls.ToolCall("pay", {"operation": name}, "c-1")
+    call = ToolCall("pay", {"operation": name}, "c-1")
     return dispatcher.dispatch(call, Context(principal="u-1", operation_id=name))
 
 

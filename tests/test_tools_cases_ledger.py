@@ -21,11 +21,9 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("jsonschema")
 pytest.importorskip("regress")
-pytest.importorskip("gramlock.tools.call")
 
 import effects
-from effects import calls
-from gramlock.tools import Context, Dispatcher, Tool, ToolResult, approve, digest
+from gramlock.tools import Context, Dispatcher, Tool, ToolCall, ToolResult, approve, digest
 from gramlock.tools.ledger import Ledger
 from gramlock.tools.reconciliation import reconcile
 from gramlock.tools.tool import StatusReport, ToolLimits
@@ -113,7 +111,7 @@ class Scene:
         id: str = "c1",
     ) -> ToolResult:
         dispatcher = Dispatcher([self.tool()], ledger=self.ledger)
-        call = calls.ToolCall("pay", A if arguments is None else arguments, id)
+        call = ToolCall("pay", A if arguments is None else arguments, id)
         return dispatcher.dispatch(call, Context(principal=principal, operation_id=operation))
 
     def crash(self, point: str) -> None:
@@ -372,7 +370,7 @@ def replay_with_used_approval(scene: Scene) -> Seen:
     tool = scene.tool()
     dispatcher = Dispatcher([tool], ledger=scene.ledger)
     context = Context(principal="P1", operation_id="K")
-    call = calls.ToolCall("pay", A, "c1")
+    call = ToolCall("pay", A, "c1")
     approve(call, tool, context, "boss", store=dispatcher.approvals)
     assert dispatcher.dispatch(call, context).outcome == "completed"
     other = Context(principal="P1", operation_id="other")

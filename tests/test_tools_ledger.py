@@ -380,14 +380,12 @@ def test_a_deep_value_does_not_lose_the_outcome(ledger: Ledger) -> None:
     ids=["digits", "mixed"],
 )
 def test_numbers_keep_their_value(ledger: Ledger, value: Any) -> None:
-    pytest.importorskip("gramlock.tools.json_text")
     begun = begin(ledger)
     assert ledger.finish(begun, "completed", value).value == value
     assert current(ledger, begun).value == value
 
 
 def test_a_number_that_cannot_be_read_again_is_not_kept(ledger: Ledger) -> None:
-    pytest.importorskip("gramlock.tools.json_text")
     for number, value in enumerate([10**5000, [10**5000, Decimal("0.1")]]):
         begun = begin(ledger, OperationKey("u", "t", str(number)))
         assert not ledger.finish(begun, "completed", value).value_kept

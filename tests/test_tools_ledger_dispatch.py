@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,12 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("jsonschema")
 pytest.importorskip("regress")
-pytest.importorskip("gramlock.tools.call")
 
 from gramlock.errors import LedgerError
-from gramlock.tools import Accepted, Context, Dispatcher, Tool, ToolError, ToolResult
+from gramlock.tools import Accepted, Context, Dispatcher, Tool, ToolCall, ToolError, ToolResult
 from gramlock.tools.ledger import Entry, Ledger
 from gramlock.tools.reconciliation import reconcile
 from gramlock.tools.tool import StatusReport, ToolLimits
-
-calls = import_module("gramlock.tools.call")
 
 SCHEMA = {
     "type": "object",
@@ -44,7 +40,7 @@ def pay(handler: Callable[[dict[str, Any]], Any], **options: Any) -> Tool:
 
 
 def call(**arguments: Any) -> Any:
-    return calls.ToolCall("pay", {"to": "X", **arguments}, "c1")
+    return ToolCall("pay", {"to": "X", **arguments}, "c1")
 
 
 def entry_of(ledger: Ledger, result: ToolResult) -> Entry:

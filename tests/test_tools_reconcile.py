@@ -264,7 +264,7 @@ def test_a_late_value_that_was_not_kept_is_not_null(ledger: Ledger) -> None:
 
 def test_a_value_that_breaks_the_contract_is_an_invalid_result(ledger: Ledger) -> None:
     pytest.importorskip("jsonschema")
-    pytest.importorskip("gramlock.tools.validator")
+    pytest.importorskip("regress")
     schema = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
     uncertain(ledger)
     report = one(ledger, Receiver(StatusReport("completed", {"id": 5}), result=schema))
@@ -274,7 +274,7 @@ def test_a_value_that_breaks_the_contract_is_an_invalid_result(ledger: Ledger) -
 
 def test_a_record_without_a_value_is_completed_all_the_same(ledger: Ledger) -> None:
     pytest.importorskip("jsonschema")
-    pytest.importorskip("gramlock.tools.validator")
+    pytest.importorskip("regress")
     uncertain(ledger)
     receiver = Receiver(StatusReport("completed"), result={"type": "object"})
     report = one(ledger, receiver)

@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any
 
 from ..errors import LedgerError
+from .json_text import dumps
 from .json_values import fault_in
 from .ledger_records import Entry, Evidence, LookUp, OperationKey
 from .ledger_tables import statements, tables
@@ -243,10 +244,8 @@ def encode(value: Any) -> str | None:
 
 
 def _encode_exactly(value: Any) -> str | None:
-    from . import json_text
-
     try:
-        text = _BEYOND_ASCII.sub(_escape, json_text.dumps(value))
+        text = _BEYOND_ASCII.sub(_escape, dumps(value))
         decode(text)  # what could not be read again is better left out
     except ValueError:
         return None
