@@ -96,8 +96,8 @@ static glk_status add_block(glk_arena *self, size_t bytes, glk_error *err) {
     while (size < bytes + sizeof(glk_block)) {
         size *= 2;
     }
-    void *memory;
-    GLK_TRY(glk_alloc(self->account, size, &memory, err));
+    void *memory = NULL;
+    GLK_TRY(glk_resize(self->account, &memory, 0, size, err)); /* glk_alloc would write all of it */
     glk_block *block = memory;
     block->older = self->blocks;
     block->bytes = size;

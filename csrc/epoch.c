@@ -88,9 +88,10 @@ static glk_status make_bottom(glk_epoch *self, glk_error *err) {
 
 glk_status glk_epoch_new(const glk_code *code, glk_terminals *terminals, uint64_t max_bytes,
                          glk_epoch **out, glk_error *err) {
-    void *memory;
-    GLK_TRY(glk_alloc(NULL, sizeof(glk_epoch), &memory, err));
+    void *memory = NULL;
+    GLK_TRY(glk_resize(NULL, &memory, 0, sizeof(glk_epoch), err));
     glk_epoch *self = memory;
+    memset(self, 0, offsetof(glk_epoch, conts));
     self->code = code;
     self->terminals = terminals;
     self->longest = terminals->vocab->longest;

@@ -97,14 +97,7 @@ typedef struct glk_epoch {
     glk_terminals *terminals;   /* borrowed from the program */
     glk_account account;
     glk_arena arena;
-    glk_table conts, configs;   /* glk_cont, glk_config */
-    glk_table closures, unions; /* memos, see parser.c */
     glk_index cont_index, config_index, closure_index, union_index, key_index, mask_index;
-    glk_table keys;             /* memo of object key terminals */
-    glk_table masks;            /* glk_tokens; of threads, see mask.c */
-    glk_objects objects;
-    glk_values values;
-    glk_table texts;            /* glk_text_node */
     glk_index text_index;
     uint32_t text;              /* while a closure is made: the text so far */
     bool maybe;                 /* ... whether something in it depends on the text */
@@ -125,6 +118,14 @@ typedef struct glk_epoch {
     _Atomic uint64_t hits;      /* ... likewise, added to without the lock */
     pthread_mutex_t lock;
     _Atomic uint32_t references;
+    /* From here on there are tables only, of which little is ever written, see vec.h. */
+    glk_table conts, configs;   /* glk_cont, glk_config */
+    glk_table closures, unions; /* memos, see parser.c */
+    glk_table keys;             /* memo of object key terminals */
+    glk_table masks;            /* glk_tokens; of threads, see mask.c */
+    glk_table texts;            /* glk_text_node */
+    glk_objects objects;
+    glk_values values;
 } glk_epoch;
 
 typedef struct glk_way { /* one way on inside a container, see member.h */

@@ -111,12 +111,12 @@ static inline void glk_index_place(glk_slot *slots, uint32_t mask, glk_slot item
 }
 
 static inline glk_status glk_index_grow(glk_index *self, glk_error *err) {
-    uint64_t capacity = self->slots == NULL ? 64 : ((uint64_t)self->mask + 1) * 2;
+    uint64_t capacity = self->slots == NULL ? 16 : ((uint64_t)self->mask + 1) * 2;
     if (capacity > (uint64_t)1 << 31) {
         return glk_fail_memory(err);
     }
-    void *memory;
-    GLK_TRY(glk_alloc(self->account, (size_t)capacity * sizeof(glk_slot), &memory, err));
+    void *memory = NULL;
+    GLK_TRY(glk_resize(self->account, &memory, 0, (size_t)capacity * sizeof(glk_slot), err));
     glk_slot *slots = memory;
     uint32_t mask = (uint32_t)(capacity - 1);
     memset(slots, 0xFF, (size_t)capacity * sizeof(glk_slot));

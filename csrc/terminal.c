@@ -129,6 +129,17 @@ glk_status glk_terminals_import(glk_terminals *self, glk_exprs *from, uint32_t e
     return status;
 }
 
+static glk_status tag_of(glk_terminals *self, uint32_t label, uint32_t *out, glk_error *err) {
+    if (label >= GLK_TAGS) {
+        return glk_expr_tag(&self->exprs, label, out, err);
+    }
+    if (self->tags[label] == 0) {
+        GLK_TRY(glk_expr_tag(&self->exprs, label, &self->tags[label], err));
+    }
+    *out = self->tags[label];
+    return GLK_OK;
+}
+
 /* From the tail on, so that each part of a concatenation is linked once. */
 static glk_status copy_tagged(glk_terminals *self, const glk_exprs *from, uint32_t expr,
                               uint32_t label, uint32_t *out, glk_error *err) {
@@ -138,7 +149,7 @@ static glk_status copy_tagged(glk_terminals *self, const glk_exprs *from, uint32
         GLK_TRY(glk_vec_push_u32(heads, glk_expr_at(from, expr)->a, err));
     }
     GLK_TRY(glk_expr_import(&self->exprs, from, expr, &self->map, &tail, err));
-    GLK_TRY(glk_expr_tag(&self->exprs, label, &tag, err));
+    GLK_TRY(tag_of(self, label, &tag, err));
     GLK_TRY(glk_expr_cat(&self->exprs, tail, tag, &tail, err));
     for (uint32_t i = heads->count; i > base; i--) {
         GLK_TRY(glk_expr_import(&self->exprs, from, GLK_VEC_U32(heads)[i - 1], &self->map, &head,

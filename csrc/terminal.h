@@ -26,6 +26,7 @@
 #include "expr.h"
 #include "vocab.h"
 
+enum { GLK_TAGS = 128 }; /* labels below are met by nearly every grammar */
 enum { GLK_LABELS_NONE = 0, GLK_LABELS_PLAIN = 1 }; /* not accepting; accepting without a label */
 
 typedef struct glk_row {
@@ -75,6 +76,7 @@ typedef struct glk_terminals {
     glk_vec map;           /* u32 per expression of `imported` */
     glk_vec tagged;        /* glk_tagged */
     glk_index tagged_index;
+    uint32_t tags[GLK_TAGS]; /* by label: its expression; 0: not made yet */
     pthread_mutex_t lock;
     _Atomic uint32_t references;
 } glk_terminals;

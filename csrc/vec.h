@@ -1,9 +1,10 @@
 /* vec.h -- two growable arrays.  Tested by tests/c/test_base.c.
  *
  * glk_vec    contiguous, moves when it grows: scratch space and builder lists.
- * glk_table  items that never move: bucket k holds 64 << k items, so an index is two shifts and an
+ * glk_table  items that never move: bucket k holds 8 << k items, so an index is two shifts and an
  *            add away from its address, and a reader without the lock may follow an id that was
- *            published to it.  Only the owner's lock holder appends.
+ *            published to it.  Only the owner's lock holder appends.  What is not in use is not
+ *            touched, and may be memory that was never written: many tables stay nearly empty.
  */
 #ifndef GLK_VEC_H
 #define GLK_VEC_H
@@ -87,23 +88,24 @@ static inline uint32_t glk_sort_unique(uint32_t *items, uint32_t count) {
     return kept;
 }
 
-enum { GLK_TABLE_BUCKETS = 26, GLK_TABLE_FIRST = 64, GLK_TABLE_FIRST_LOG = 6 };
+enum { GLK_TABLE_BUCKETS = 29, GLK_TABLE_FIRST = 8, GLK_TABLE_FIRST_LOG = 3 };
 
 typedef struct glk_table {
     glk_account *account;
     uint32_t count;
     uint32_t item_bytes;
-    void *buckets[GLK_TABLE_BUCKETS];
+    void *buckets[GLK_TABLE_BUCKETS + 1]; /* up to a NULL */
 } glk_table;
 
 static inline void glk_table_init(glk_table *self, glk_account *account, size_t item_bytes) {
-    memset(self, 0, sizeof *self);
     self->account = account;
+    self->count = 0;
     self->item_bytes = (uint32_t)item_bytes;
+    self->buckets[0] = NULL;
 }
 
 static inline void glk_table_free(glk_table *self) {
-    for (uint32_t k = 0; k < GLK_TABLE_BUCKETS; k++) {
+    for (uint32_t k = 0; self->buckets[k] != NULL; k++) {
         glk_release(self->account, self->buckets[k],
                     ((size_t)GLK_TABLE_FIRST << k) * self->item_bytes);
     }
@@ -127,6 +129,7 @@ static inline glk_status glk_table_add(glk_table *self, uint32_t *out, glk_error
     if (self->buckets[bucket] == NULL) {
         size_t bytes = ((size_t)GLK_TABLE_FIRST << bucket) * self->item_bytes;
         GLK_TRY(glk_alloc(self->account, bytes, &self->buckets[bucket], err));
+        self->buckets[bucket + 1] = NULL;
     }
     *out = self->count++;
     return GLK_OK;

