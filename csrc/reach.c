@@ -167,3 +167,64 @@ glk_status glk_terminals_worst(glk_terminals *self, uint32_t id, uint64_t *steps
     *out = state->worst;
     return GLK_OK;
 }
+
+/* ------------------------------------------------------------------ a first guess */
+
+enum { PARTS_AT_MOST = 32, DEPTH_AT_MOST = 8 };
+
+typedef struct guess {
+    glk_terminals *terminals;
+    uint64_t *steps;
+    glk_error *err;
+    uint32_t parts; /* looked at so far */
+} guess;
+
+static glk_status guess_at(guess *self, uint32_t item, uint32_t depth, uint32_t *out);
+
+/* Members of an or are as far as the farthest.  Those of an and go together as long as both can, so that
+ * the nearest decides; what must not be does not count. */
+static glk_status guess_members(guess *self, const glk_expr *e, uint32_t depth, uint32_t *out) {
+    bool is_or = e->kind == GLK_OR, found = false;
+    for (uint32_t i = 0; i < e->b; i++) {
+        const glk_expr *m = glk_expr_at(&self->terminals->exprs, e->list[i]);
+        uint32_t worst;
+        if (is_or ? (m->flags & GLK_FINITE) != 0 : m->kind == GLK_NOT) {
+            continue;
+        }
+        GLK_TRY(guess_at(self, e->list[i], depth + 1, &worst));
+        *out = !found || (worst > *out) == is_or ? worst : *out;
+        found = true;
+    }
+    return GLK_OK;
+}
+
+/* Looks at what repeats repeat: inside, a text is as far from the end as inside one of them alone. */
+static glk_status guess_at(guess *self, uint32_t item, uint32_t depth, uint32_t *out) {
+    glk_exprs *exprs = &self->terminals->exprs;
+    *out = 0;
+    while (self->parts++ < PARTS_AT_MOST && depth < DEPTH_AT_MOST) {
+        const glk_expr *e = glk_expr_at(exprs, item);
+        uint32_t worst = 0;
+        if (e->kind == GLK_CAT) {
+            GLK_TRY(guess_at(self, e->a, depth + 1, &worst));
+        } else if (e->kind == GLK_OR || e->kind == GLK_AND) {
+            GLK_TRY(guess_members(self, e, depth, &worst));
+        } else if (e->kind == GLK_REP && (glk_expr_at(exprs, e->a)->flags & GLK_CHECKED) == 0) {
+            uint32_t state;
+            GLK_TRY(glk_terminals_state(self->terminals, e->a, &state, self->err));
+            GLK_TRY(glk_terminals_worst(self->terminals, state, self->steps, &worst, self->err));
+        }
+        *out = worst > *out ? worst : *out;
+        if (e->kind != GLK_CAT) {
+            return GLK_OK;
+        }
+        item = e->b;
+    }
+    return GLK_OK;
+}
+
+glk_status glk_terminals_guess_worst(glk_terminals *self, uint32_t state, uint64_t *steps,
+                                     uint32_t *out, glk_error *err) {
+    guess job = {.terminals = self, .steps = steps, .err = err};
+    return guess_at(&job, glk_state_at(self, state)->expr, 0, out);
+}

@@ -440,8 +440,11 @@ static glk_status find_far_base(glk_terminals *self, glk_state *state, uint64_t 
         return GLK_OK;
     }
     GLK_TRY(base_state(self, state, base, steps, &base, err));
-    if (base != GLK_NONE && checked) {
-        GLK_TRY(glk_terminals_worst(self, base, steps, &worst, err));
+    if (base != GLK_NONE && checked) { /* most surveys would find that the bound is too near */
+        GLK_TRY(glk_terminals_guess_worst(self, base, steps, &worst, err));
+        if (worst < bound) {
+            GLK_TRY(glk_terminals_worst(self, base, steps, &worst, err));
+        }
     }
     if (base != GLK_NONE && worst < bound) {
         state->bound = bound - worst;

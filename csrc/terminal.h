@@ -125,6 +125,9 @@ glk_status glk_terminals_step(glk_terminals *self, uint32_t state, uint8_t byte,
  * states. */
 glk_status glk_terminals_worst(glk_terminals *self, uint32_t state, uint64_t *steps, uint32_t *out,
                                glk_error *err);
+/* What that mostly is not below, without a survey: read off the shape of the expression. */
+glk_status glk_terminals_guess_worst(glk_terminals *self, uint32_t state, uint64_t *steps,
+                                     uint32_t *out, glk_error *err);
 
 /* Whether the edge of a trie node and all that is below it keep the terminal alive, from the state of
  * this row on: they are characters that may come in any order. */
