@@ -95,10 +95,8 @@ class Validator:
             ]
         if self._is_quickly_valid(instance):
             return []
-        try:
-            return self._reported(instance)
-        except RecursionError:
-            return self._in_a_fresh_thread(instance)
+        found = self._unless_too_deep(instance)
+        return self._in_a_fresh_thread(instance) if found is None else found
 
     def is_valid(self, instance: Any) -> bool:
         """Whether the value has no violation; quicker than to list them."""
@@ -116,22 +114,33 @@ class Validator:
         except RecursionError:
             return False
 
+    def _unless_too_deep(self, instance: Any) -> list[Violation] | None:
+        """The violations; None if the stack of this thread is too short to find them."""
+        try:
+            return self._reported(instance)
+        except RecursionError:
+            return None
+        except BaseException as error:
+            # Inside the maps of referencing (rpds) a RecursionError becomes a panic of theirs.
+            if type(error).__name__ != "PanicException":
+                raise
+            return None
+
     def _in_a_fresh_thread(self, instance: Any) -> list[Violation]:
         """The verdict must not depend on how deep the caller's own stack is."""
-        found: list[Violation] = []
-
-        def work() -> None:
-            try:
-                found.extend(self._reported(instance))
-            except RecursionError:
-                found.append(
-                    Violation("", "depth", "a value that is checked in fewer levels", "too many")
-                )
-
-        thread = threading.Thread(target=work, name="gramlock-validate")
-        thread.start()
-        thread.join()
-        return found
+        found: list[list[Violation] | None] = []
+        thread = threading.Thread(
+            target=lambda: found.append(self._unless_too_deep(instance)), name="gramlock-validate"
+        )
+        try:
+            thread.start()
+            thread.join()
+        except RuntimeError:  # no thread can be started: too many, or the interpreter ends
+            found.clear()
+        expected = "a value that is checked in fewer levels"
+        if not found or found[0] is None:
+            return [Violation("", "depth", expected, "too many")]
+        return found[0]
 
     def _reported(self, instance: Any) -> list[Violation]:
         budget = _STEPS + _STEPS_OF_A_PART * _parts_of(instance)
