@@ -9,18 +9,14 @@ validator, eight rules, and the hand-over to the handler's thread, which is most
 from __future__ import annotations
 
 import asyncio
-import importlib
 from typing import Any
 
 import pytest
 
 pytest.importorskip("jsonschema")
 pytest.importorskip("regress")
-pytest.importorskip("gramlock.tools.call")
 
 from gramlock import tools
-
-calls: Any = importlib.import_module("gramlock.tools.call")
 
 SCHEMA = {
     "type": "object",
@@ -64,7 +60,7 @@ def tool(handler: Any, **options: Any) -> tools.Tool:
 
 
 def call(arguments: dict[str, Any], call_id: str = "c1") -> Any:
-    return calls.ToolCall("issue_refund", arguments, call_id)
+    return tools.ToolCall("issue_refund", arguments, call_id)
 
 
 def test_dispatch_with_all_checks(benchmark: Any) -> None:

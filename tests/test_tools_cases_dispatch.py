@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 
-import tool_fakes
 from gramlock.tools import (
     Accepted,
     ApprovalStore,
@@ -26,6 +25,7 @@ from gramlock.tools import (
     Dispatcher,
     Reference,
     Tool,
+    ToolCall,
     ToolError,
     ToolLimits,
     Violation,
@@ -33,8 +33,6 @@ from gramlock.tools import (
     dispatch_all,
 )
 from tool_fakes import GOOD, ME, SCHEMA
-
-ToolCall = tool_fakes.ToolCall
 
 SHARED = Path(os.environ.get("GRAMLOCK_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 FILE = SHARED / "cases" / "tool_cases.jsonl"

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-import tool_fakes
 from gramlock.errors import InvalidResultError
 from gramlock.tools import (
     Accepted,
     ApprovalStore,
+    BrokenCall,
     Context,
     Dispatcher,
     Tool,
+    ToolCall,
     ToolError,
     ToolResult,
     Violation,
@@ -32,8 +33,6 @@ from tool_fakes import (
     refund,
     synchronous,
 )
-
-BrokenCall, ToolCall = tool_fakes.BrokenCall, tool_fakes.ToolCall
 
 
 @pytest.fixture(params=[synchronous, asynchronous])

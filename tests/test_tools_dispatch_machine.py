@@ -26,7 +26,6 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-import tool_fakes
 from gramlock.errors import InvalidResultError
 from gramlock.tools import (
     Accepted,
@@ -35,12 +34,11 @@ from gramlock.tools import (
     Dispatcher,
     Ledger,
     Tool,
+    ToolCall,
     ToolError,
     ToolResult,
     approve,
 )
-
-ToolCall = tool_fakes.ToolCall
 
 PRINCIPALS = ("P1", "P2")
 OPERATIONS = ("O1", "O2", "O3")

@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-import tool_fakes
-from gramlock.tools import Context, Dispatcher, Tool, ToolLimits
+from gramlock.tools import Context, Dispatcher, Tool, ToolCall, ToolLimits
 from tool_fakes import GOOD, ME, Handler, asynchronous, call, raising, refund, synchronous
-
-ToolCall = tool_fakes.ToolCall
 
 SECRET = {
     "type": "object",

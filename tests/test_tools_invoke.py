@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import tool_fakes
 from gramlock.tools import (
     Context,
     Dispatcher,
@@ -27,8 +26,6 @@ from tool_fakes import (
     refund,
     synchronous,
 )
-
-calls = tool_fakes.calls
 
 
 @pytest.fixture(params=[synchronous, asynchronous])

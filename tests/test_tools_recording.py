@@ -13,7 +13,6 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-import tool_fakes
 from gramlock.errors import LedgerError
 from gramlock.tools import (
     Accepted,
@@ -21,6 +20,7 @@ from gramlock.tools import (
     Dispatcher,
     Ledger,
     Tool,
+    ToolCall,
     ToolError,
     ToolLimits,
     ToolResult,
@@ -414,7 +414,7 @@ def test_the_entry_is_known_to_a_status_look_up(ledger: Ledger) -> None:
         lambda arguments: Accepted("op-5"),
     )
     dispatcher = Dispatcher([tool], ledger=ledger)
-    result = dispatcher.dispatch(tool_fakes.ToolCall("slow", {}, "c1"), O1)
+    result = dispatcher.dispatch(ToolCall("slow", {}, "c1"), O1)
     assert result.outcome == "accepted"
     (entry,) = ledger.unresolved()
     assert (entry.id, entry.reference, entry.key.operation_id) == (result.entry_id, "op-5", "O1")

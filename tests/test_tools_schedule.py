@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-import tool_fakes
 from gramlock.tools import (
+    BrokenCall,
     Context,
     Dispatcher,
     Reference,
     Tool,
+    ToolCall,
+    ToolError,
     ToolLimits,
     ToolResult,
     dispatch_all,
     dispatch_all_async,
     with_references,
 )
-
-BrokenCall, ToolCall = tool_fakes.BrokenCall, tool_fakes.ToolCall
 
 
 @dataclass
@@ -250,7 +250,7 @@ def test_after_an_uncertain_write_nothing_runs(run: Any) -> None:
 
 
 def test_after_a_refused_or_failed_write_the_rest_runs(run: Any) -> None:
-    service = Service({"w2": tool_fakes.tools.ToolError("no")})
+    service = Service({"w2": ToolError("no")})
     results = run(service, [do("w1", n="x"), do("w2"), look("r1")])
     assert [result.outcome for result in results] == ["rejected", "failed", "completed"]
 

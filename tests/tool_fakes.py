@@ -12,8 +12,6 @@ from gramlock import tools
 
 pytest.importorskip("jsonschema")
 pytest.importorskip("regress")
-calls = pytest.importorskip("gramlock.tools.call")
-BrokenCall, ToolCall = calls.BrokenCall, calls.ToolCall
 
 SCHEMA = {
     "type": "object",
@@ -53,8 +51,8 @@ def refund(handler: Any, **options: Any) -> tools.Tool:
     return tools.Tool("issue_refund", "Refund an order.", handler=handler, **options)
 
 
-def call(arguments: Any = None, name: Any = "issue_refund", **options: Any) -> Any:
-    return ToolCall(name, GOOD if arguments is None else arguments, **{"id": "c1", **options})
+def call(arguments: Any = None, name: Any = "issue_refund", **options: Any) -> tools.ToolCall:
+    return tools.ToolCall(name, GOOD if arguments is None else arguments, **{"id": "c1", **options})
 
 
 #: Both ways to dispatch; every outcome is the same by either.

@@ -27,7 +27,9 @@ from ..errors import ApprovalError, NotJsonError
 from .canonical import digest
 
 if TYPE_CHECKING:
+    from .call import ToolCall
     from .context import Context
+    from .tool import Tool
 
 __all__ = ["Approval", "ApprovalRequest", "ApprovalStore", "approve", "request_approval"]
 
@@ -175,7 +177,7 @@ class ApprovalStore:
                     self._remove(approval)
 
 
-def request_approval(call: Any, tool: Any, context: Context) -> ApprovalRequest:
+def request_approval(call: ToolCall, tool: Tool, context: Context) -> ApprovalRequest:
     """What to show an approver of *call*.
 
     Raises:
@@ -199,8 +201,8 @@ def request_approval(call: Any, tool: Any, context: Context) -> ApprovalRequest:
 
 
 def approve(
-    call: Any,
-    tool: Any,
+    call: ToolCall,
+    tool: Tool,
     context: Context,
     approver: str,
     *,

@@ -23,19 +23,20 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import ToolCallError
 from .approvals import Approval, ApprovalRequest, ApprovalStore
+from .call import BrokenCall, ToolCall, parse_tool_call
 from .canonical import digest
 from .context import Context
 from .events import Trail, redacted
 from .invoke import Ending, Job, Place, Workers
+from .json_text import plain_json
 from .outcome import ToolResult
 from .rates import Rates
 from .recording import Recording
-from .results import ResultStore, plain
+from .results import ResultStore
 from .rules import Rules
 from .steps import Block, Invoke, Reserve, Steps
 from .violation import Violation
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Attempt", "Parts"]
 
-_calls: Any = import_module(".call", __package__)
 
 _NAMES_SHOWN = 50
 _WAIT_FOR_PLACE = 30.0
@@ -174,22 +174,20 @@ class Attempt:
 
     # ---- the call itself
 
-    def _completed(self) -> Any:
+    def _completed(self) -> ToolCall | BrokenCall:
         """The completion had ended as it should."""
         given = self._call
-        call = (
-            given if isinstance(given, _calls.ToolCall | _calls.BrokenCall) else self._read(given)
-        )
+        call = given if isinstance(given, ToolCall | BrokenCall) else self._read(given)
         status = call.status
         if status != "complete":
             self._refuse("completion", f"the completion ended as {status!r}: nothing is executed")
         self._trail.passed("completion")
         return call
 
-    def _read(self, raw: Any) -> Any:
+    def _read(self, raw: Any) -> ToolCall:
         """A call that comes as text or an object: complete on the caller's word."""
         try:
-            call = _calls.parse_tool_call(raw)
+            call = parse_tool_call(raw)
         except ToolCallError as error:
             self._refuse("name" if error.layer == "name" else "parse", str(error))
         except Exception as error:
@@ -200,11 +198,11 @@ class Attempt:
         self._rules = Rules(self._trail, self._context)
         return call
 
-    def _named(self, call: Any) -> Tool:
+    def _named(self, call: ToolCall | BrokenCall) -> Tool:
         """The name is one of the registry's, letter by letter."""
         tool = self._parts.tools.get(self._name)
         if tool is None:
-            if self._name is None and isinstance(call, _calls.BrokenCall) and call.layer != "name":
+            if self._name is None and isinstance(call, BrokenCall) and call.layer != "name":
                 self._refuse("parse", call.message)
             names = self._parts.tools.names
             shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
@@ -217,14 +215,14 @@ class Attempt:
         self._trail.passed("name")
         return tool
 
-    def _parsed(self, call: Any) -> None:
+    def _parsed(self, call: ToolCall | BrokenCall) -> None:
         """The arguments are JSON data with named members. From here on they are our own copy."""
-        if isinstance(call, _calls.BrokenCall):
+        if isinstance(call, BrokenCall):
             self._refuse("name" if call.layer == "name" else "parse", call.message)
         if not isinstance(call.arguments, dict):
             self._refuse("parse", "the arguments are no JSON object")
         try:
-            self._arguments = plain(call.arguments, values=_MAX_VALUES)
+            self._arguments = plain_json(call.arguments, values=_MAX_VALUES)
             self._digest = digest(self._arguments)
         except Exception as error:
             self._fault("parse", error)
@@ -290,7 +288,7 @@ class Attempt:
             arguments_digest=self._digest,
             principal=self._context.principal,
             description=tool.description,
-            arguments=plain(self._arguments),
+            arguments=plain_json(self._arguments),
         )
         store = self._context.approvals or self._parts.approvals
         now = self._parts.clock()
@@ -389,7 +387,7 @@ class Attempt:
         assert tool is not None
         assert recording is not None
         try:
-            taken, named = tool.invoke_arguments(plain(self._arguments), self._context)
+            taken, named = tool.invoke_arguments(plain_json(self._arguments), self._context)
         except Exception as error:
             self._fault("domain", error)
             self._refuse("domain", "the handler cannot take these arguments")

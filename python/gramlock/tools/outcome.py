@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import ToolError
-from .canonical import canonical
+from .json_text import dumps
 
 if TYPE_CHECKING:
     from .results import StoredResult
@@ -129,7 +129,7 @@ class ToolResult:
 
     def to_text(self) -> str:
         """:meth:`to_dict` as JSON text."""
-        return canonical(self.to_dict()).decode()
+        return dumps(self.to_dict())
 
     def to_message(self, provider: str = "openai") -> dict[str, Any]:
         """The message, item or part in which *provider* takes a call's result.
@@ -203,7 +203,7 @@ def _mcp(result: ToolResult) -> dict[str, Any]:
     }
     if result.ok and result.stored is None:
         message["structuredContent"] = result.value
-        message["content"][0]["text"] = canonical(result.value).decode()
+        message["content"][0]["text"] = dumps(result.value)
     return message
 
 

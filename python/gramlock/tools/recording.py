@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ResultStoreError, ToolError
-from .canonical import canonical
 from .invoke import TIMED_OUT, Ending
+from .json_text import dumps
 from .outcome import Accepted, Outcome, ToolResult
 from .results import StoredResult, plain
 from .rules import Rules
@@ -248,11 +248,11 @@ class Recording:
 
     def _stored(self, value: Any) -> Steps[StoredResult | None]:
         """Where a large result went."""
-        text = canonical(value)
+        text = dumps(value)
         limit = self._tool.limits.result_bytes
-        if limit is None or len(text) <= limit:
+        if limit is None or len(text.encode()) <= limit:
             return None
-        options = (("principal", self._context.principal), ("text", text.decode()))
+        options = (("principal", self._context.principal), ("text", text))
         stored: StoredResult = yield Block(self._parts.results.put, (value,), options)
         return stored
 

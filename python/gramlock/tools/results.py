@@ -27,12 +27,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ResultStoreError
-from .canonical import canonical
+from .json_text import dumps, plain_json
 from .pointer import to_path
 
 __all__ = ["ResultStore", "StoredResult", "plain", "shorten"]
 
-MAX_DEPTH = 200
 MAX_VALUES = 5_000_000  # of one result: a small object that holds one list many times is not small
 VIEW_CHARACTERS = 2_000
 REFERENCE = "gramlock-result:"
@@ -40,67 +39,13 @@ _ID = re.compile(r"[0-9a-f]{32}")
 _Place = tuple[str | int, ...]
 
 
-def plain(value: Any, *, depth: int = MAX_DEPTH, values: int = MAX_VALUES) -> Any:
-    """A copy of *value* made of dicts, lists, str, int, float, Decimal, bool and None only.
-
-    Tuples become lists, members of enumerations and other subclasses what they are a kind of.
+def plain(value: Any) -> Any:
+    """A copy of a handler's result as JSON data, of at most :data:`MAX_VALUES` values.
 
     Raises:
-        ValueError: It is no JSON data: another type, a member name that is no text, NaN or an
-            infinity, a lone surrogate, more than *depth* levels (a cycle, for one) or *values*
-            values.
+        NotJsonError: It is none; see :func:`gramlock.tools.json_text.plain_json`.
     """
-    return _Copy(values).of(value, depth)
-
-
-class _Copy:
-    """One copying, with its budget of values."""
-
-    def __init__(self, values: int) -> None:
-        self.left = values
-
-    def of(self, value: Any, depth: int) -> Any:
-        self.left -= 1
-        if self.left < 0:
-            raise ValueError("too many values")
-        if value is None or value is True or value is False:
-            return value
-        if isinstance(value, str):
-            return _text(value)
-        if isinstance(value, int):
-            return int(value)
-        if isinstance(value, float):
-            return _finite(float(value))
-        if isinstance(value, Decimal):
-            return _finite(value)
-        if depth <= 0:
-            raise ValueError("nested too deeply, or without end")
-        if isinstance(value, dict):
-            return {_name(name): self.of(inner, depth - 1) for name, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.of(inner, depth - 1) for inner in value]
-        raise ValueError(f"no JSON form: {type(value).__name__}")
-
-
-def _text(value: str) -> str:
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise ValueError("a lone surrogate") from None
-    return str(value)
-
-
-def _name(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a member name that is no text")
-    return _text(value)
-
-
-def _finite(value: Any) -> Any:
-    if not isfinite(value):
-        raise ValueError("NaN or an infinity")
-    return value
+    return plain_json(value, values=MAX_VALUES)
 
 
 @dataclass(frozen=True)
@@ -184,7 +129,7 @@ class ResultStore:
         Raises:
             ResultStoreError: It is too large, or cannot be written.
         """
-        data = canonical(value) if text is None else text.encode()
+        data = (dumps(value) if text is None else text).encode()
         if len(data) > self._max_result:
             raise ResultStoreError(
                 f"a result of {len(data):,} bytes; the store takes {self._max_result:,}"
@@ -206,7 +151,7 @@ class ResultStore:
         found = self._read(name) if _ID.fullmatch(name) else None
         if found is None or not hmac.compare_digest(found[0], _owner(principal)):
             raise ResultStoreError("no such result, or not visible")
-        return json.loads(found[1], parse_float=_number)
+        return json.loads(found[1], parse_float=_number, parse_int=_integer)
 
     def _write(self, name: str, owner: str, data: bytes) -> None:
         if self._directory is not None:
@@ -253,6 +198,10 @@ def _number(text: str) -> float | Decimal:
     """A float where that is the number exactly, as its shortest spelling tells."""
     exact, short = Decimal(text), float(text)
     return short if isfinite(short) and Decimal(repr(short)) == exact else exact
+
+
+def _integer(text: str) -> int:
+    return int(text) if len(text) < 4_000 else int(Decimal(text))  # int() refuses long texts
 
 
 def _owner(principal: str | None) -> str:

@@ -26,10 +26,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import NotJsonError, PointerError, ResultStoreError
+from .call import BrokenCall, ToolCall, parse_tool_call
 from .canonical import digest
 from .context import Context
 from .outcome import ToolResult
@@ -46,8 +46,6 @@ __all__ = [
     "dispatch_all_async",
     "with_references",
 ]
-
-_calls: Any = import_module(".call", __package__)
 
 AfterUncertain = Literal["stop", "reads", "run"]
 
@@ -68,7 +66,7 @@ class Reference:
     pointer: str = ""
 
 
-def with_references(call: Any, places: Iterable[str]) -> Any:
+def with_references(call: ToolCall, places: Iterable[str]) -> ToolCall:
     """*call* with the objects at *places* (JSON pointers into its arguments) read as references.
 
     This is how an application lets a model refer to a result: it tells the model that at these
@@ -97,7 +95,7 @@ def calls_of(completion: Any) -> list[Any]:
         return list(completion.calls)
     if not completion.calls:
         message = f"the completion ended as {completion.status!r}"
-        return [_calls.BrokenCall(None, None, "call", message, completion.status)]
+        return [BrokenCall(None, None, "call", message, completion.status)]
     return [
         call if call.status != "complete" else replace(call, status=completion.status)
         for call in completion.calls
@@ -277,7 +275,7 @@ class _Plan:
         """An equal write of this turn, where nothing tells whether both are meant."""
         task = self.tasks[index]
         context = task.context or Context()
-        ready = isinstance(call, _calls.ToolCall) and call.status == "complete"
+        ready = isinstance(call, ToolCall) and call.status == "complete"
         if not (task.writes and ready) or context.operation_id is not None:
             return None
         try:
@@ -459,10 +457,10 @@ async def _end(running: Sequence[asyncio.Task[ToolResult]]) -> None:
 
 def _read(raw: Any) -> Any:
     """A call as an object; what cannot be read is left for the dispatcher to refuse."""
-    if isinstance(raw, _calls.ToolCall | _calls.BrokenCall):
+    if isinstance(raw, ToolCall | BrokenCall):
         return raw
     try:
-        return _calls.parse_tool_call(raw)
+        return parse_tool_call(raw)
     except Exception:
         return raw
 
@@ -481,7 +479,7 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two calls under one id are one: equal in name, arguments and status."""
     if type(one) is not type(other) or (one.name, one.status) != (other.name, other.status):
         return False
-    if isinstance(one, _calls.BrokenCall):
+    if isinstance(one, BrokenCall):
         return bool(one == other)
     try:
         return digest(one.arguments) == digest(other.arguments)
@@ -496,7 +494,7 @@ def _refusal(call: Any, boundary: str, message: str) -> ToolResult:
 def _references(call: Any, given: Mapping[str, Reference]) -> dict[str, Reference]:
     """Pointer -> reference, those in the arguments and those given beside them."""
     found: dict[str, Reference] = {}
-    if not isinstance(call, _calls.ToolCall):
+    if not isinstance(call, ToolCall):
         return found
     waiting: list[tuple[str, Any, int]] = [("", call.arguments, 0)]
     while waiting:
