@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gramlock.errors import GramlockError, ToolCallError
 from gramlock.tools import BrokenCall, ToolCall, parse_tool_call
-from gramlock.tools.call import broken
+from gramlock.tools.call import STATUSES, broken, call_from
 
 ARGUMENTS = {"order_id": "A-1", "lines": [{"n": 1}]}
 TEXT = json.dumps(ARGUMENTS)
@@ -30,6 +30,8 @@ SPELLINGS = [
     {"functionCall": {"id": "c1", "name": "pay", "args": ARGUMENTS}},
     {"function_call": {"id": "c1", "name": "pay", "args": ARGUMENTS}, "thought_signature": "x"},
     {"toolUse": {"toolUseId": "c1", "name": "pay", "input": ARGUMENTS}},
+    {"id": "c1", "name": "pay", "parameters": ARGUMENTS},
+    {"id": "c1", "type": "function", "name": "pay", "parameters": TEXT},
 ]
 
 
@@ -85,8 +87,10 @@ REFUSED = [
     ({"name": "pay", "arguments": {1: 2}}, "arguments"),
     ({"name": "pay", "arguments": {"a": "\udc00"}}, "arguments"),
     ({"name": "pay", "arguments": {}, "input": {"a": 1}}, "arguments"),
-    ({"name": "pay", "parameters": {"a": 1}}, "arguments"),  # not a call without arguments
-    ({"name": "pay", "kwargs": {"a": 1}}, "arguments"),
+    ({"name": "pay", "kwargs": {"a": 1}}, "arguments"),  # not a call without arguments
+    ({"name": "pay", "arguments": {}, "parameters": {"a": 1}}, "arguments"),
+    ({"name": "pay", "description": "Pay.", "parameters": {"type": "object"}}, "call"),
+    ({"function": {"name": "pay", "parameters": {}, "strict": True}}, "call"),
     ({"type": "custom", "id": "c1", "custom": {"name": "sh", "input": "ls"}}, "arguments"),
     ({"type": "custom_tool_call", "call_id": "c1", "name": "sh", "input": "{}"}, "arguments"),
 ]
@@ -103,6 +107,20 @@ def test_what_is_no_call_is_refused_with_its_layer(raw: Any, layer: str) -> None
     assert isinstance(error, GramlockError)
     assert "\n" not in str(error)
     assert len(str(error)) < 400
+
+
+def test_reading_without_an_exception() -> None:
+    for status in STATUSES:
+        assert call_from({"name": "pay"}, status) == ToolCall("pay", {}, None, status)
+        found = call_from({"name": "pay", "id": "c1", "arguments": "["}, status)
+        assert isinstance(found, BrokenCall)
+        assert (found.id, found.name, found.layer, found.status) == (
+            "c1",
+            "pay",
+            "arguments",
+            status,
+        )
+    assert isinstance(call_from(None), BrokenCall)
 
 
 def test_arguments_that_hold_themselves_are_refused() -> None:

@@ -6,6 +6,7 @@ Providers spell a call in several ways (all of them are read by :func:`parse_too
     {"id": …, "type": "function", "function": {"name": …, "arguments": "{…}"}}
     {"type": "tool_use", "id": …, "name": …, "input": {…}}
     {"functionCall": {"name": …, "args": {…}}}      {"toolUse": {"toolUseId": …, "input": {…}}}
+    {"name": …, "parameters": {…}}                                 Llama's models, in their text
 
 Arguments come as an object or as the text of one, which is then read a second time, and never a
 third. No arguments at all, null and an empty text mean ``{}``: that is how providers spell a call
@@ -21,14 +22,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast, get_args
 
 from ..errors import JsonTextError, NotJsonError, ToolCallError
 from .json_text import loads, plain_json
 from .violation import type_name
 
-__all__ = ["BrokenCall", "Layer", "Status", "ToolCall", "parse_tool_call"]
+__all__ = [
+    "STATUSES",
+    "BrokenCall",
+    "Layer",
+    "Status",
+    "ToolCall",
+    "call_from",
+    "parse_tool_call",
+    "read_arguments",
+]
 
 #: How a completion, or a call in it, ended. Only ``complete`` may lead to a dispatch.
 Status = Literal[
@@ -42,6 +52,8 @@ Status = Literal[
     "error",
     "transport_error",
 ]
+
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 #: Which part of a call is wrong: how it ended, the message around it, its name, its arguments.
 Layer = Literal["completion", "call", "name", "arguments"]
@@ -84,7 +96,7 @@ class BrokenCall:
 
 
 _WRAPPERS = ("function", "functionCall", "function_call", "toolUse")
-_ARGUMENTS = ("arguments", "input", "args")
+_ARGUMENTS = ("arguments", "input", "args", "parameters")
 _IDS = ("call_id", "toolUseId", "id")
 _TYPES = ("function", "function_call", "tool_use", "toolUse", "tool_call")
 # What may stand in a call beside name and arguments: not being told the arguments' name, a reader
@@ -132,6 +144,19 @@ def read_id(call: Mapping[str, Any]) -> str | None:
     return None
 
 
+def call_from(raw: Any, status: Status = "complete") -> ToolCall | BrokenCall:
+    """The call that *raw* spells, or why it spells none; raises nothing.
+
+    Args:
+        raw: As for :func:`parse_tool_call`.
+        status: How the completion that holds it ended.
+    """
+    try:
+        return replace(parse_tool_call(raw), status=status)
+    except ToolCallError as error:
+        return broken(raw, error, status)
+
+
 def broken(raw: Any, error: ToolCallError, status: Status) -> BrokenCall:
     """What can be said of a call that :func:`parse_tool_call` refused with *error*."""
     found, name = None, None
@@ -142,7 +167,7 @@ def broken(raw: Any, error: ToolCallError, status: Status) -> BrokenCall:
             name = _name(inner)
         except ToolCallError:
             found = found or read_id(raw)
-    layer: Layer = error.layer if error.layer in ("name", "arguments") else "call"  # type: ignore[assignment]
+    layer = cast("Layer", error.layer)
     return BrokenCall(found, name, layer, str(error), status)
 
 
@@ -189,8 +214,11 @@ def _arguments(call: Mapping[str, Any]) -> dict[str, Any]:
     spelt = [name for name in _ARGUMENTS if name in call]
     if len(spelt) > 1:
         raise ToolCallError(f"both {spelt[0]!r} and {spelt[1]!r} are given", "arguments")
+    others = [name for name in call if name not in _BESIDE]
+    if spelt == ["parameters"] and others:
+        message = f"'parameters' beside {others[0]!r:.80}: the definition of a tool, and no call"
+        raise ToolCallError(message, "call")
     if not spelt:
-        others = [name for name in call if name not in _BESIDE]
         if others:
             message = f"there is no member 'arguments', but {others[0]!r:.80}"
             raise ToolCallError(message, "arguments")
