@@ -373,6 +373,22 @@ def test_the_lease_is_renewed_while_the_handler_runs(dispatch: Any, tmp_path: Pa
         assert [result.outcome for result in results] == ["completed"]
 
 
+def test_a_handler_that_was_given_up_keeps_its_lease(dispatch: Any, tmp_path: Path) -> None:
+    goes_on = threading.Event()
+    with Ledger(tmp_path / "ledger.db", lease=0.3) as ledger:
+        tool = refund(lambda arguments: goes_on.wait(5), limits=ToolLimits(seconds=0.05))
+        dispatcher = Dispatcher([tool], ledger=ledger)
+        result = dispatch(dispatcher, call(), O1)
+        assert result.outcome == "uncertain"
+        for _ in range(2):
+            time.sleep(0.4)
+            assert only(ledger, result).lease_until > time.time()
+        goes_on.set()
+        assert dispatcher.close(5)
+        time.sleep(0.5)
+        assert only(ledger, result).lease_until <= time.time()
+
+
 def test_one_of_many_at_once_runs(dispatch: Any, ledger: Ledger) -> None:
     handler = Handler(lambda arguments: time.sleep(0.05))
     dispatcher = Dispatcher([refund(handler)], ledger=ledger)

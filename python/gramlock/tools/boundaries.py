@@ -33,6 +33,7 @@ from .context import Context
 from .events import Trail, redacted
 from .invoke import Ending, Job, Place, Workers
 from .json_text import plain_json
+from .leases import Leases
 from .outcome import ToolResult
 from .rates import Rates
 from .recording import Recording
@@ -68,6 +69,7 @@ class Parts:
     workers: Workers
     grace: float
     rates: Rates = field(default_factory=Rates)
+    leases: Leases = field(default_factory=Leases)
 
 
 class _Refused(Exception):
@@ -108,7 +110,7 @@ class Attempt:
             yield from self._interrupted(error)
             raise
         finally:
-            self._free()
+            self._let_go()
         self._trail.ended(
             result.outcome,
             result.boundary,
@@ -431,11 +433,15 @@ class Attempt:
         if self._recording is not None:
             yield from self._recording.abandon()
 
-    def _free(self) -> None:
-        """A place that no handler took is free again; one that was taken is freed by its job."""
-        if self._place is not None and not (self._job is not None and self._job.begun):
-            self._parts.workers.release(self._place)
+    def _let_go(self) -> None:
+        """A place that no handler took is free again; a handler that goes on keeps its lease."""
+        job, place = self._job, self._place
         self._place = None
+        if place is not None and not (job is not None and job.begun):
+            self._parts.workers.release(place)
+        recording = self._recording
+        if job is not None and job.overdue and recording is not None and recording.kept:
+            self._parts.leases.keep(job, recording)
 
     def _failed_here(self) -> Steps[ToolResult]:
         """This layer itself went wrong: before the handler a refusal, after it not known."""

@@ -128,16 +128,17 @@ class Recording:
     @property
     def beat(self) -> Callable[[], None] | None:
         """What keeps the lease alive."""
-        return None if self._begun is None else self._renew
+        return None if self._begun is None else self.renew
 
     @property
     def every(self) -> float:
         """Seconds between beats."""
         return _NEVER if self._ledger is None else self._ledger.lease / 3
 
-    def _renew(self) -> None:
-        assert self._ledger is not None
-        assert self._begun is not None
+    def renew(self) -> None:
+        """Prolongs the lease, where there is one."""
+        if self._ledger is None or self._begun is None:
+            return
         try:
             self._ledger.renew(self._begun)
         except Exception as error:  # the lease may lapse; the entry is then uncertain
