@@ -71,16 +71,24 @@ class Trail:
         tool: The name that was called, as it came.
         call_id: The call's id.
         principal: From the context.
+        span: Whether it is a span of its own, where OpenTelemetry is installed.
     """
 
-    def __init__(self, tool: str | None, call_id: str | None, principal: str | None) -> None:
+    def __init__(
+        self,
+        tool: str | None,
+        call_id: str | None,
+        principal: str | None,
+        *,
+        span: bool = True,
+    ) -> None:
         self._common = {
             "tool": _cut(tool),
             "call_id": _cut(call_id),
             "principal": _cut(principal),
         }
         self._known: list[tuple[Any, Validates]] = []
-        tracer = _tracer()
+        tracer = _tracer() if span else None
         self._span = tracer.start_span(f"execute_tool {_cut(tool) or ''}") if tracer else None
         if self._span is not None and self._span.is_recording():
             self._span.set_attributes(
@@ -118,10 +126,12 @@ class Trail:
         if LOGGER.isEnabledFor(logging.WARNING) or self._recording():
             self._emit(logging.WARNING, boundary, "raised", {"error": self._told(error)})
 
-    def noted(self, boundary: str, verdict: str, **fields: Any) -> None:
-        """Anything else worth a record, at WARNING."""
-        if LOGGER.isEnabledFor(logging.WARNING) or self._recording():
-            self._emit(logging.WARNING, boundary, verdict, fields)
+    def noted(
+        self, boundary: str, verdict: str, *, level: int = logging.WARNING, **fields: Any
+    ) -> None:
+        """Anything else worth a record."""
+        if LOGGER.isEnabledFor(level) or self._recording():
+            self._emit(level, boundary, verdict, fields)
 
     def ended(self, outcome: str, boundary: str | None, fields: Mapping[str, Any]) -> None:
         """The outcome, with the redacted arguments; ends the span."""
