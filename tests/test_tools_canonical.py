@@ -137,7 +137,7 @@ def test_exact_numbers_compare_as_they_are_written() -> None:
 
 def test_operations_that_are_the_same(shared: Path) -> None:
     """Pairs of the case led-same-key, and the arguments of the app- cases."""
-    lines = (shared / "cases" / "tool_cases.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (shared / "cases" / "tool_cases.jsonl").read_text(encoding="utf-8").strip().split("\n")
     cases = {case["id"]: case for case in map(json.loads, lines)}
     case = cases["led-same-key"]
     for left, right in case["input"]["same"]:

@@ -28,7 +28,7 @@ val-big-input-quoted-short
 
 @pytest.fixture(scope="module")
 def cases(shared: Path) -> dict[str, Any]:
-    lines = (shared / "cases" / "tool_cases.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (shared / "cases" / "tool_cases.jsonl").read_text(encoding="utf-8").strip().split("\n")
     return {case["id"]: case for case in map(json.loads, lines) if case["kind"] == "validate"}
 
 
