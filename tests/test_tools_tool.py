@@ -7,6 +7,8 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gramlock.errors import ToolDefinitionError
 from gramlock.tools import StatusReport, Tool, ToolLimits
@@ -197,6 +199,9 @@ ARGUMENTS = {"order_id": "A-1", "amount_cents": 5}
         (lambda arguments, context: [arguments, context], [ARGUMENTS, "trusted"]),
         (lambda request, trusted: [request, trusted], [ARGUMENTS, "trusted"]),
         (lambda request, *, context: [request, context], [ARGUMENTS, "trusted"]),
+        (lambda context, request: [request, context], [ARGUMENTS, "trusted"]),
+        (lambda *requests: list(requests), [ARGUMENTS]),
+        (lambda *requests, context: [*requests, context], [ARGUMENTS, "trusted"]),
         (lambda request, client="http": [request, client], [ARGUMENTS, "http"]),
         (Pays(), ["A-1", 5]),
         (Pays().method, [ARGUMENTS, "trusted"]),
@@ -231,6 +236,8 @@ def test_a_member_cannot_stand_for_the_trusted_context() -> None:
         (lambda order_id: None, "cannot take amount_cents"),
         (lambda order_id, amount_cents, reason: None, "needs reason"),
         (lambda a, b, c: None, "needs a, b, c"),
+        (lambda context, *rest: None, "after the context"),
+        (lambda order_id, /, amount_cents: None, "order_id by position"),
         (lambda a, *, client: None, "needs a, client"),
         (lambda: None, "cannot take amount_cents, order_id"),
         ("pay", "callable"),
@@ -271,6 +278,55 @@ def test_a_handler_cannot_change_the_call() -> None:
     call(tool(lambda arguments: arguments.pop("lines")[0].clear(), schema), given)
     call(tool(lambda lines: lines[0].clear(), schema), given)
     assert given == {"lines": [{"sku": "a"}]}
+
+
+def _yields(arguments: dict[str, Any]) -> Any:
+    yield arguments
+
+
+async def _yields_later(arguments: dict[str, Any]) -> Any:
+    yield arguments
+
+
+class _Yields:
+    def __call__(self, arguments: dict[str, Any]) -> Any:
+        yield arguments
+
+
+@pytest.mark.parametrize("handler", [_yields, _yields_later, _Yields(), functools.partial(_yields)])
+def test_a_handler_that_would_run_nothing_is_refused(handler: Any) -> None:
+    with pytest.raises(ToolDefinitionError, match="generator"):
+        tool(handler)
+
+
+NAMES = ["a", "b", "context", "kind"]
+
+
+@given(st.data())
+def test_a_call_that_passes_the_check_never_fails_for_its_arguments(data: st.DataObject) -> None:
+    properties = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
+    plain = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
+    named = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
+    parts = [f"{name}=None" for name in plain if data.draw(st.booleans())]
+    needed = [name for name in plain if f"{name}=None" not in parts]
+    parts = needed + parts + data.draw(st.sampled_from([["*rest"], ["*"], []]))
+    if "*rest" in parts or "*" in parts:
+        parts += [name for name in named if name not in plain]
+    if parts[-1:] == ["*"]:
+        parts.pop()
+    parts += data.draw(st.sampled_from([["**more"], []]))
+    if needed and data.draw(st.booleans()):
+        parts.insert(data.draw(st.integers(1, len(needed))), "/")
+    scope: dict[str, Any] = {}
+    exec(f"def handler({', '.join(parts)}): return 'ran'", scope)
+    schema = {"type": "object", "properties": {name: {} for name in properties}}
+    try:
+        made = Tool("a", "Does it.", schema, scope["handler"])
+    except ToolDefinitionError:
+        return
+    arguments = data.draw(st.dictionaries(st.sampled_from([*NAMES, "other"]), st.integers()))
+    if not [v for check in made.checks for v in check(arguments, None)]:
+        assert call(made, arguments) == "ran"
 
 
 async def _later(arguments: dict[str, Any]) -> None: ...

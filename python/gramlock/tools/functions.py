@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ..errors import GrammarError, MissingDependencyError, ToolDefinitionError
-from .handler import Handler, is_async
+from .handler import Handler, is_async, is_generator
 from .pointer import to_path, to_pointer
 from .violation import Violation
 
@@ -120,6 +120,8 @@ def tool_of(kind: type[Tool], function: Callable[..., Any], options: dict[str, A
         schema = parameters.get("properties", {}).get(member)
         if isinstance(schema, dict):
             schema.setdefault("description", text)
+    if is_generator(function):
+        raise ToolDefinitionError(f"tool {name!r}: a generator: calling it would run nothing")
     typed = TypedFunction(
         function=_renamed_context(function, context),
         style="members",
@@ -127,6 +129,7 @@ def tool_of(kind: type[Tool], function: Callable[..., Any], options: dict[str, A
         needs=frozenset(),
         context=context is not None,
         is_async=is_async(function),
+        whole=None,
         values=values,
         results=results,
     )

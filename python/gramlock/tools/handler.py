@@ -31,7 +31,7 @@ from typing import Any
 from ..errors import ToolDefinitionError
 from .violation import Violation
 
-__all__ = ["Handler", "is_async", "property_names"]
+__all__ = ["Handler", "is_async", "is_generator", "property_names"]
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -45,6 +45,15 @@ def is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - its kind is asked for, not whether it is
     )
+
+
+def is_generator(function: Any) -> bool:
+    """Whether calling *function* runs nothing of it, since it is a generator."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    kinds = (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    called = getattr(function, "__call__", None)  # noqa: B004 - as above
+    return any(kind(function) or kind(called) for kind in kinds)
 
 
 def property_names(schema: Any) -> frozenset[str]:
@@ -89,6 +98,8 @@ class Handler:
         needs: Names of parameters without a default.
         context: Whether the context is passed by the keyword ``context``.
         is_async: Whether it is a coroutine function.
+        whole: Name of the parameter that gets the one dict, where it cannot go by position since
+            the context stands before it; else None.
     """
 
     function: Callable[..., Any]
@@ -97,6 +108,7 @@ class Handler:
     needs: frozenset[str]
     context: bool
     is_async: bool
+    whole: str | None
 
     @property
     def may_refuse(self) -> bool:
@@ -117,22 +129,25 @@ class Handler:
             return function
         if not callable(function):
             raise ToolDefinitionError(f"handler must be callable, not {type(function).__name__}")
+        if is_generator(function):
+            raise ToolDefinitionError("the handler is a generator: calling it would run nothing")
         properties = property_names(schema)
         try:
             parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):  # a builtin that does not tell
-            return cls(function, "arguments", frozenset(), frozenset(), False, is_async(function))
+            asynchronous = is_async(function)
+            return cls(function, "arguments", frozenset(), frozenset(), False, asynchronous, None)
         context = "context" not in properties and any(
             p.name == "context" and p.kind in _NAMED for p in parameters
         )
         others = [p for p in parameters if not (context and p.name == "context")]
-        named = {p.name for p in others if p.kind in _NAMED}
+        named = {p.name for p in others}
         free = [p for p in others if p.kind in _POSITIONAL and p.default is p.empty]
         free = [p for p in free if p.name not in properties]
         optional = [p for p in others if p.kind is p.VAR_POSITIONAL]
         kwargs = any(p.kind is p.VAR_KEYWORD for p in others)
         if not kwargs and (free or optional) and not named & properties:
-            return cls._of_whole(function, free, others, context)
+            return cls._of_whole(function, free, parameters, context)
         return cls._of_members(function, others, kwargs, properties, context)
 
     @classmethod
@@ -140,16 +155,23 @@ class Handler:
         cls,
         function: Callable[..., Any],
         free: list[inspect.Parameter],
-        others: list[inspect.Parameter],
+        parameters: list[inspect.Parameter],
         context: bool,
     ) -> Handler:
-        """One dict, perhaps with the context after it."""
+        """One dict, perhaps with the context."""
+        others = [p for p in parameters if not (context and p.name == "context")]
         needed = [p.name for p in others if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
         if len(free) > (1 if context else 2) or needed:
             names = ", ".join([p.name for p in free] + needed)
             raise ToolDefinitionError(f"the handler needs {names}: no properties of the schema")
         style = "both" if len(free) == 2 else "arguments"
-        return cls(function, style, frozenset(), frozenset(), context, is_async(function))
+        whole = None
+        if context and parameters[0].name == "context":
+            if not free or free[0].kind is inspect.Parameter.POSITIONAL_ONLY:
+                raise ToolDefinitionError("the handler takes the arguments after the context")
+            whole = free[0].name
+        nothing: frozenset[str] = frozenset()
+        return cls(function, style, nothing, nothing, context, is_async(function), whole)
 
     @classmethod
     def _of_members(
@@ -167,6 +189,11 @@ class Handler:
             for p in others
             if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         )
+        by_position = [p.name for p in others if p.kind is p.POSITIONAL_ONLY]
+        if by_position:
+            raise ToolDefinitionError(
+                f"the handler takes {', '.join(by_position)} by position, but members have names"
+            )
         strange = sorted(needs - properties) if properties or not kwargs else []
         if strange:
             raise ToolDefinitionError(
@@ -178,7 +205,7 @@ class Handler:
                 f"the handler cannot take {', '.join(lacking)}, which the schema names"
             )
         takes = None if kwargs else named & properties
-        return cls(function, "members", takes, needs, context, is_async(function))
+        return cls(function, "members", takes, needs, context, is_async(function), None)
 
     def check(self, arguments: Mapping[str, Any], context: Any = None) -> list[Violation]:
         """Whether a call can be made at all: members without a parameter, and the reverse."""
@@ -208,6 +235,8 @@ class Handler:
         trusted = {"context": context} if self.context else {}
         if self.style == "members":
             return (), {**given, **trusted}
+        if self.whole is not None:
+            return (), {self.whole: given, **trusted}
         if self.style == "both":
             return (given, context), trusted
         return (given,), trusted
