@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import os
+import signal
 import threading
 import time
 from typing import Any
@@ -243,3 +246,90 @@ def test_many_dispatches_at_once() -> None:
         thread.join()
     assert [result.outcome for result in results] == ["completed"] * 200
     assert dispatcher.close(1)
+
+
+def test_a_signal_while_the_handler_runs_passes() -> None:
+    ended = threading.Event()
+
+    def slow(arguments: Any) -> None:
+        time.sleep(0.8)
+        ended.set()
+
+    dispatcher = Dispatcher([refund(slow)])
+    main = threading.main_thread().ident
+    assert main is not None
+    threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        dispatcher.dispatch(call(), ME)
+    assert [job.overdue for job in dispatcher.in_flight()] == [True]
+    assert dispatcher.close(5)
+    assert ended.is_set()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_process_has_workers_of_its_own() -> None:
+    dispatcher = Dispatcher([refund(Handler())], threads=1)
+    assert dispatcher.dispatch(call(), ME).ok  # its thread now waits for more
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if dispatcher.dispatch(call(), ME.within(5)).ok else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert dispatcher.dispatch(call(), ME).ok
+
+
+def test_threads_are_reused_and_few() -> None:
+    seen: set[int] = set()
+    dispatcher = Dispatcher([refund(Handler(lambda arguments: seen.add(threading.get_ident())))])
+    for _ in range(50):
+        assert dispatcher.dispatch(call(), ME).ok
+    assert len(seen) <= 2
+
+
+def test_context_variables_reach_the_handler(dispatch: Any) -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
+    variable.set("here")
+    seen: list[str] = []
+    tool = refund(Handler(lambda arguments: seen.append(variable.get())))
+    assert dispatch(Dispatcher([tool]), call(), ME).ok
+    assert seen == ["here"]
+
+
+def test_a_handler_may_dispatch(dispatch: Any) -> None:
+    inner = refund(Handler(), effect="read")
+    dispatchers: list[Dispatcher] = []
+    outer = Tool(
+        "outer",
+        "Dispatches.",
+        {"type": "object"},
+        lambda arguments: dispatchers[0].dispatch(call(), ME).value,
+    )
+    dispatchers.append(Dispatcher([inner, outer], threads=2))
+    result = dispatch(dispatchers[0], call({}, "outer"), ME)
+    assert result.value == {"refund": "r1"}
+
+
+def test_tasks_that_a_coroutine_leaves_behind_are_ended() -> None:
+    ended: list[str] = []
+
+    async def leaves(arguments: Any) -> None:
+        async def behind() -> None:
+            try:
+                await asyncio.sleep(10)
+            finally:
+                ended.append("cancelled")
+
+        left.append(asyncio.ensure_future(behind()))
+        await asyncio.sleep(0)
+
+    left: list[Any] = []
+    assert Dispatcher([refund(leaves)]).dispatch(call(), ME).ok
+    assert ended == ["cancelled"]
+
+
+@pytest.mark.parametrize("options", [{"threads": 0}, {"tasks": 0}])
+def test_bounds_are_positive(options: Any) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        Dispatcher([], **options)

@@ -249,6 +249,12 @@ def test_after_an_uncertain_write_nothing_runs(run: Any) -> None:
             assert (result.outcome, result.boundary) == expected
 
 
+def test_an_uncertain_write_that_is_independent_holds_nothing(run: Any) -> None:
+    service = Service({"w1": ConnectionResetError()})
+    results = run(service, [do("w1"), do("w2")], independent=["w1"])
+    assert [result.outcome for result in results] == ["uncertain", "completed"]
+
+
 def test_after_a_refused_or_failed_write_the_rest_runs(run: Any) -> None:
     service = Service({"w2": ToolError("no")})
     results = run(service, [do("w1", n="x"), do("w2"), look("r1")])
@@ -345,19 +351,28 @@ class Ended:
     calls: tuple[Any, ...] = ()
 
 
-def test_only_a_complete_completion_leads_to_execution() -> None:
+def completed(dispatcher: Dispatcher, completion: Any) -> list[ToolResult]:
+    return dispatcher.dispatch_completion(completion)
+
+
+def completed_async(dispatcher: Dispatcher, completion: Any) -> list[ToolResult]:
+    return asyncio.run(dispatcher.dispatch_completion_async(completion))
+
+
+@pytest.mark.parametrize("dispatch", [completed, completed_async])
+def test_only_a_complete_completion_leads_to_execution(dispatch: Any) -> None:
     service = Service()
     dispatcher = Dispatcher(service.tools())
-    assert dispatcher.dispatch_completion(Ended("complete", (look("r1"),)))[0].ok  # type: ignore[arg-type]
-    assert dispatcher.dispatch_completion(Ended("complete")) == []  # type: ignore[arg-type]
+    assert dispatch(dispatcher, Ended("complete", (look("r1"),)))[0].ok
+    assert dispatch(dispatcher, Ended("complete")) == []
     service.log.clear()
     for status in ("length", "refusal", "filtered"):
-        results = dispatcher.dispatch_completion(Ended(status, (look("r1"), do("w1"))))  # type: ignore[arg-type]
+        results = dispatch(dispatcher, Ended(status, (look("r1"), do("w1"))))
         assert outcomes(results) == [
             ("r1", "rejected", "completion"),
             ("w1", "rejected", "completion"),
         ]
-        (result,) = dispatcher.dispatch_completion(Ended(status))  # type: ignore[arg-type]
+        (result,) = dispatch(dispatcher, Ended(status))
         assert (result.outcome, result.boundary) == ("rejected", "completion")
         assert status in result.message
     assert service.log == []

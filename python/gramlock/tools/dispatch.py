@@ -14,7 +14,7 @@ Tested by test_tools_dispatch.py, test_tools_dispatch_machine.py and test_tools_
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GramlockError, MissingDependencyError
@@ -23,13 +23,13 @@ from .boundaries import Attempt, Parts
 from .context import Context
 from .invoke import Job, Workers
 from .outcome import ToolResult
+from .plan import calls_of
 from .results import ResultStore
 from .steps import drive, drive_async
 from .toolset import ToolSet
 
 if TYPE_CHECKING:
     from .ledger import Ledger
-    from .schedule import AfterUncertain, Reference
     from .tool import Tool
 
 __all__ = ["Dispatcher"]
@@ -149,56 +149,37 @@ class Dispatcher:
     def _attempt(self, call: Any, context: Context | None, duplicate_ok: bool) -> Attempt:
         return Attempt(self._parts, call, context or Context(), duplicate_ok)
 
-    def dispatch_completion(
-        self,
-        completion: Any,
-        context: Context | None = None,
-        *,
-        contexts: Mapping[str, Context] | None = None,
-        independent: Iterable[str] = (),
-        references: Mapping[str, Mapping[str, Reference]] | None = None,
-        after_uncertain: AfterUncertain = "stop",
+    def dispatch_all(
+        self, calls: Iterable[Any], context: Context | None = None, **options: Any
     ) -> list[ToolResult]:
-        """The results of all calls of *completion*, as :meth:`dispatch_all` gives them.
+        """The results of several calls: :func:`dispatch_all`, whose *options* these are."""
+        from .schedule import dispatch_all
+
+        return dispatch_all(self, calls, context, **options)
+
+    async def dispatch_all_async(
+        self, calls: Iterable[Any], context: Context | None = None, **options: Any
+    ) -> list[ToolResult]:
+        """As :meth:`dispatch_all`, on the caller's asyncio loop."""
+        from .schedule import dispatch_all_async
+
+        return await dispatch_all_async(self, calls, context, **options)
+
+    def dispatch_completion(
+        self, completion: Any, context: Context | None = None, **options: Any
+    ) -> list[ToolResult]:
+        """The results of all calls of a :class:`Completion`, as :meth:`dispatch_all` gives them.
 
         A completion that did not end as ``complete`` leads to no execution. If it holds no call
         either, its status is the one result, without call id: a refusal is not an empty turn.
         """
-        from .schedule import calls_of
+        return self.dispatch_all(calls_of(completion), context, **options)
 
-        return self.dispatch_all(
-            calls_of(completion),
-            context,
-            contexts=contexts,
-            independent=independent,
-            references=references,
-            after_uncertain=after_uncertain,
-        )
-
-    def dispatch_all(
-        self,
-        calls: Iterable[Any],
-        context: Context | None = None,
-        *,
-        contexts: Mapping[str, Context] | None = None,
-        independent: Iterable[str] = (),
-        references: Mapping[str, Mapping[str, Reference]] | None = None,
-        after_uncertain: AfterUncertain = "stop",
-        at_once: int = 8,
+    async def dispatch_completion_async(
+        self, completion: Any, context: Context | None = None, **options: Any
     ) -> list[ToolResult]:
-        """The results of several calls; see :func:`gramlock.tools.schedule.dispatch_all`."""
-        from .schedule import dispatch_all
-
-        return dispatch_all(
-            self,
-            calls,
-            context,
-            contexts=contexts,
-            independent=independent,
-            references=references,
-            after_uncertain=after_uncertain,
-            at_once=at_once,
-        )
+        """As :meth:`dispatch_completion`, on the caller's asyncio loop."""
+        return await self.dispatch_all_async(calls_of(completion), context, **options)
 
     def in_flight(self) -> tuple[Job, ...]:
         """Handlers that have not ended; those with ``overdue`` were given up."""
