@@ -8,13 +8,16 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import GramlockError
 from ..grammar import Grammar
 from ..schema import SchemaOptions
+
+if TYPE_CHECKING:
+    from ..tools.toolset import ToolSet
 
 __all__ = [
     "DEFAULTS",
@@ -26,6 +29,7 @@ __all__ = [
     "Whitespace",
     "compile_schema",
     "load_named",
+    "tools_in",
     "read_json",
     "read_lines",
 ]
@@ -110,3 +114,14 @@ def load_named(place: str, what: str) -> Any:
         raise
     except Exception as error:
         raise GramlockError(f"{what} {place}: {type(error).__name__}: {error}") from error
+
+
+def tools_in(found: Any, what: str) -> ToolSet:
+    """The tools of what a module names: a ToolSet, a list of tools, or what holds either."""
+    from ..tools.toolset import ToolSet
+
+    held = getattr(found, "tools", found)
+    try:
+        return held if isinstance(held, ToolSet) else ToolSet(held)
+    except (TypeError, GramlockError) as error:
+        raise GramlockError(f"{what}: no tools: {error}") from None

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..errors import GramlockError
-from .inputs import JsonOutput, load_named
+from .inputs import JsonOutput, load_named, tools_in
 from .report import BAD, OK, emit, out, reported
 
 if TYPE_CHECKING:
@@ -130,11 +130,7 @@ def _open(where: str) -> Ledger:
 
 def _load_tools(place: str) -> Iterable[Tool]:
     """What ``MODULE:NAME`` names: a ToolSet, a list of tools, or a dispatcher's."""
-    from ..tools.toolset import ToolSet
-
-    found = load_named(place, "--tools")
-    found = getattr(found, "tools", found)
-    return found if isinstance(found, ToolSet) else ToolSet(found)
+    return tools_in(load_named(place, "--tools"), "--tools")
 
 
 def _print_entries(entries: Iterable[Entry]) -> None:

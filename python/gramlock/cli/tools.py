@@ -8,12 +8,12 @@ import typer
 from rich.markup import escape
 
 from ..errors import GramlockError
-from .inputs import JsonOutput, load_named
+from .inputs import JsonOutput, load_named, tools_in
 from .report import BAD, OK, emit, out, reported
 
 if TYPE_CHECKING:
     from ..tools.dispatch import Dispatcher
-    from ..tools.toolset import ToolReport, ToolSet
+    from ..tools.toolset import ToolReport
 
 __all__ = ["tools"]
 
@@ -39,7 +39,7 @@ def check(where: Where, json_output: JsonOutput = False) -> int:
 
     Exit code 1 if a tool has a problem.
     """
-    reports = _tools_of(load_named(where, "tools")).compile()
+    reports = tools_in(load_named(where, "tools"), "tools").compile()
     if json_output:
         emit({"tools": [_plain(report) for report in reports.values()]})
     else:
@@ -101,18 +101,6 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _tools_of(found: Any) -> ToolSet:
-    from ..tools.toolset import ToolSet
-
-    found = getattr(found, "tools", found)
-    if isinstance(found, ToolSet):
-        return found
-    try:
-        return ToolSet(found)
-    except TypeError:
-        raise GramlockError(f"these are no tools: {type(found).__name__}") from None
-
-
 def _dispatcher(found: Any, ledger: str | None) -> Dispatcher:
     from ..tools.dispatch import Dispatcher
     from ..tools.ledger import Ledger
@@ -121,7 +109,7 @@ def _dispatcher(found: Any, ledger: str | None) -> Dispatcher:
         if ledger is not None:
             raise GramlockError("--ledger: the dispatcher has its own, or none on purpose")
         return found
-    return Dispatcher(_tools_of(found), ledger=None if ledger is None else Ledger(ledger))
+    return Dispatcher(tools_in(found, "tools"), ledger=None if ledger is None else Ledger(ledger))
 
 
 def _plain(report: ToolReport) -> dict[str, Any]:
