@@ -60,14 +60,25 @@ def test_patterns_that_nest_too_deep_are_refused() -> None:
 def test_a_full_store_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of patterns do not add up, and each still works when its turn comes again."""
     monkeypatch.setattr(patterns, "_AUTOMATA", patterns._Automata())
-    monkeypatch.setattr(patterns, "_STORE_BYTES", 1 << 20)
+    monkeypatch.setattr(patterns, "_STORE_BYTES", 1 << 18)
     matcher.cache_clear()
-    searches = [matcher(f"^({n}|x{n}+)*[a-f]{{3,30}}(foo|bar{n})*$") for n in range(200)]
-    for _ in range(2):
-        for n, search in enumerate(searches):
-            assert search(f"x{n}" * 300 + "abcdef" + "foo" * 300) is True
-            assert search(f"x{n}" * 300 + "ab" + "foo" * 300) is False
-    assert patterns._AUTOMATA.store().bytes_held <= 1 << 20
+    stores = []  # kept, so that no two are one after the other at the same address
+
+    def note() -> None:
+        stores.append(patterns._AUTOMATA.store())
+        assert stores[-1].bytes_held <= 1 << 18
+
+    searches = []
+    for n in range(300):
+        searches.append(matcher(f"^({n}|x{n}+)*[a-f]{{3,30}}(foo|bar{n})*$"))
+        note()
+    built = len({id(store) for store in stores})
+    assert built > 1
+    for n, search in enumerate(searches):
+        assert search(f"x{n}" * 300 + "abcdef" + "foo" * 300) is True
+        assert search(f"x{n}" * 300 + "ab" + "foo" * 300) is False
+        note()
+    assert len({id(store) for store in stores}) > built + 1
     matcher.cache_clear()
 
 

@@ -49,10 +49,11 @@ _LEAP_SECOND = re.compile(
 )
 _DOTS = (".", "\u3002", "\uff0e", "\uff61")
 _LONG_NUMBER = re.compile("[0-9]{10,}")
+_LONGEST_NAME = 10_000  # of international names, whose thousands of letters take their time
 _LONGEST = 1000  # characters that regress is given
 _STEPS = 1e6  # of backtracking, a hundredth of a second
 _MANY = 1e9
-_STORE_BYTES = 32 << 20
+_STORE_BYTES = 16 << 20
 
 
 class _Automata:
@@ -70,6 +71,18 @@ class _Automata:
             if self._store is None or self._store is full:
                 self._store = Expressions(_STORE_BYTES)
             return self._store
+
+    def check(self, expression: Callable[[Expressions], int]) -> None:
+        """Builds an expression.
+
+        Raises:
+            LimitError: It does not fit, even into an empty store.
+        """
+        store = self.store()
+        try:
+            expression(store)
+        except LimitError:
+            expression(self.store(store))
 
     def matches(self, expression: Callable[[Expressions], int], text: str) -> bool | None:
         store = None
@@ -142,7 +155,7 @@ def matcher(pattern: str) -> Matcher:
         MissingDependencyError: regress is not installed.
     """
     tree = parse(pattern)
-    tree.search(_AUTOMATA.store())  # whether it can be done is known before the first text comes
+    _AUTOMATA.check(tree.search)  # whether it can be done is known before the first text comes
     find = _native(pattern)
     short = 0 if find is None else _short_text(parse_tree(pattern, "u")[1])
 
@@ -230,13 +243,21 @@ def _hostname(form: Format) -> Matcher:
 def _idn_hostname(form: Format) -> Matcher:
     """What the grammar writes (it approximates RFC 5892), and what the idna package knows."""
     search = _by_grammar(form)
-    return lambda text: True if search(text) else _idna_check(text) is True
+
+    def check(text: str) -> bool | None:
+        if len(text) > _LONGEST_NAME:
+            return None
+        return True if search(text) else _idna_check(text) is True
+
+    return check
 
 
 def _idn_email(form: Format) -> Matcher:
     search = _by_grammar(form)
 
     def check(text: str) -> bool | None:
+        if len(text) > _LONGEST_NAME:
+            return None
         if search(text):
             return True
         before, at, domain = text.rpartition("@")
