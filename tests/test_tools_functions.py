@@ -13,8 +13,10 @@ from typing import Annotated, Any, Literal, Optional
 
 import pytest
 
-from gramlock.errors import ToolDefinitionError
+from gramlock.errors import JsonTextError, ToolDefinitionError
 from gramlock.tools import Accepted, Dispatcher, Tool, ToolCall, ToolSet
+from gramlock.tools.canonical import canonical
+from gramlock.tools.json_text import loads
 
 pydantic = pytest.importorskip("pydantic")
 TypedDict = pytest.importorskip("typing_extensions").TypedDict  # older Pythons lack a part
@@ -151,6 +153,36 @@ def test_digits_of_a_decimal_are_kept() -> None:
     assert seen == [exact]
     assert convert.parameters["properties"]["amount"]["type"] == "number"
     assert convert.effect == "read"
+
+
+def test_a_number_does_not_become_infinite() -> None:
+    class Amount(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        value: float
+
+    @Tool.from_function
+    def pay(plain: float, inner: list[Amount], exact: Decimal) -> None:
+        """Pay."""
+
+    huge, small = Decimal("1e400"), Decimal("1e-400")
+    good = {"plain": 1.5, "inner": [{"value": 2}], "exact": huge}
+    assert domain(pay, good) == []
+    assert domain(pay, {**good, "plain": small}) == []
+    assert len(domain(pay, {**good, "plain": huge})) == 2  # which of them cannot be told
+    found = domain(pay, {**good, "inner": [{"value": -huge}], "exact": 1})
+    assert found == ["$.inner[0].value: a number that a double can hold"]
+
+
+def test_a_result_that_is_json_already_stays_as_it_is() -> None:
+    @Tool.from_function
+    def look(a: int):  # type: ignore[no-untyped-def]
+        """Look."""
+        return (
+            {"cents": Decimal("5.10"), "day": datetime.date(2026, 12, 1)} if a else Decimal("5.1")
+        )
+
+    assert call(look, {"a": 0}) == Decimal("5.1")
+    assert call(look, {"a": 1}) == {"cents": "5.10", "day": "2026-12-01"}
+    assert look.result is None
 
 
 def test_defaults_are_the_functions_own_and_whole_floats_are_integers() -> None:
@@ -393,3 +425,58 @@ def test_the_grammar_of_a_typed_function_accepts_what_it_takes() -> None:
     for wrong in ('"cents": "500"', '"cents": true', '"cents": 1, "more": 1'):
         text = '{"order_id": "A-1", "amount": {' + wrong + '}, "day": "2026-12-01"}'
         assert not report.grammar.accepts(text)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        int,
+        float,
+        bool,
+        str,
+        int | str,
+        str | int,
+        bool | int,
+        float | None,
+        Literal[1, "1", True],
+        list[int | bool],
+        dict[str, float | str],
+        tuple[int, str],
+        Colour,
+        Annotated[int, pydantic.Field(gt=3, multiple_of=7)],
+        str | datetime.date,
+        Any,
+    ],
+    ids=str,
+)
+def test_what_the_grammar_writes_is_built_without_being_changed(kind: Any) -> None:
+    def keep(value: Any) -> Any:
+        """Keep."""
+        return value
+
+    keep.__annotations__ = {"value": kind, "return": kind}
+    made = Tool.from_function(keep)
+    report = ToolSet([made]).compile()["keep"]
+    assert report.grammar is not None
+    kept = 0
+    for seed in range(40):
+        try:
+            arguments = loads(report.grammar.sample(seed))
+        except JsonTextError:  # a power of ten that no reader takes
+            continue
+        assert made.validator.validate(arguments) == []
+        if any(isinstance(found, Decimal) for found in flat(arguments)):
+            continue  # doubles cannot hold it
+        assert domain(made, arguments) == []
+        assert canonical(call(made, arguments)) == canonical(arguments["value"])
+        kept += 1
+    assert kept > 10
+
+
+def flat(value: Any) -> list[Any]:
+    """The scalars in JSON data."""
+    if isinstance(value, dict):
+        return [inner for member in value.values() for inner in flat(member)]
+    if isinstance(value, list):
+        return [inner for item in value for inner in flat(item)]
+    return [value]

@@ -17,16 +17,21 @@ Immutable, thread-safe as far as the function is. Tested by ``tests/test_tools_f
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import inspect
+import math
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ..errors import GrammarError, MissingDependencyError, ToolDefinitionError
 from .handler import Handler, is_async, is_generator
+from .json_values import fault_in
 from .pointer import to_path, to_pointer
 from .violation import Violation
 
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TypedFunction", "tool_of"]
 
+_MAX_VALUES = 1_000_000  # looked at for an infinity
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Yields|Raises|Examples?|Notes?):\s*$")
 _ENTRY = re.compile(r"^(\s+)\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
 
@@ -45,7 +51,8 @@ class TypedFunction(Handler):
 
     Attributes:
         values: pydantic's adapter from a dict of members to a dict of values.
-        results: pydantic's adapter that writes results as JSON.
+        results: pydantic's adapter that writes results as JSON, or None where the function does
+            not say what it returns.
     """
 
     values: Any
@@ -64,13 +71,19 @@ class TypedFunction(Handler):
         from pydantic import ValidationError
 
         try:
-            self.values.validate_python(dict(arguments))
+            built = self.values.validate_python(dict(arguments))
         except ValidationError as error:
             return [
                 _violation(found, arguments)
                 for found in error.errors(include_url=False, include_context=False)
             ]
-        return []
+        huge = [to_pointer(place) for place, number in _decimals(arguments) if _is_huge(number)]
+        if not huge or not _holds_infinity(built):
+            return []
+        return [
+            Violation(place, "float_overflow", "a number that a double can hold", boundary="domain")
+            for place in huge
+        ]
 
     def bind(
         self, arguments: Mapping[str, Any], context: Any
@@ -97,8 +110,10 @@ class TypedFunction(Handler):
         # The effect has happened: a result that cannot be written is for the check of results.
         if type(value).__module__ == "gramlock.tools.outcome":
             return value
+        if self.results is None and fault_in(value) is None:
+            return value  # JSON already, and nobody said that its numbers should be text
         try:
-            return self.results.dump_python(value, mode="json", warnings=False)
+            return (self.results or _anything()).dump_python(value, mode="json", warnings=False)
         except Exception:
             return value
 
@@ -238,23 +253,64 @@ def _result(hints: Mapping[str, Any], stated: bool) -> tuple[dict[str, Any] | No
     from pydantic.errors import PydanticUserError
 
     if "return" not in hints:
-        return None, TypeAdapter(Any)
+        return None, None
     hint = hints["return"]
     if _is_union(hint):  # an operation that was merely accepted has no result yet
         kept = [inner for inner in typing.get_args(hint) if not _is_accepted(inner)]
         hint = typing.Union[tuple(kept)] if kept else Any  # noqa: UP007
     elif _is_accepted(hint):
-        return None, TypeAdapter(Any)
+        return None, None
     try:
         adapter = TypeAdapter(hint)
         return dict(adapter.json_schema(mode="serialization")), adapter
     except PydanticUserError as error:
         if stated:
-            return None, TypeAdapter(Any)
+            return None, None
         reason = str(error).partition("\n")[0]
         raise ToolDefinitionError(
             f"the return annotation has no JSON Schema ({reason}); state result="
         ) from error
+
+
+@functools.cache
+def _anything() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Any)
+
+
+def _decimals(value: Any) -> Iterator[tuple[tuple[str | int, ...], Decimal]]:
+    """The numbers in JSON data that no double holds, and where."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    while waiting:
+        place, here = waiting.pop()
+        if isinstance(here, dict):
+            waiting += [((*place, name), member) for name, member in here.items()]
+        elif isinstance(here, list):
+            waiting += [((*place, index), item) for index, item in enumerate(here)]
+        elif isinstance(here, Decimal):
+            yield place, here
+
+
+def _is_huge(number: Decimal) -> bool:
+    return number.adjusted() >= 308 and math.isinf(float(number))
+
+
+def _holds_infinity(values: Any) -> bool:
+    """Whether a number became infinite in the values that were built, inside models, too."""
+    waiting, seen = [values], 0
+    while waiting and seen < _MAX_VALUES:
+        seen += 1
+        here = waiting.pop()
+        if isinstance(here, float) and math.isinf(here):
+            return True
+        if isinstance(here, dict):
+            waiting.extend(here.values())
+        elif isinstance(here, list | tuple | set | frozenset):
+            waiting.extend(here)
+        elif hasattr(type(here), "__pydantic_fields__") or dataclasses.is_dataclass(here):
+            waiting.extend(vars(here).values())
+    return bool(waiting)
 
 
 def _is_accepted(hint: Any) -> bool:
