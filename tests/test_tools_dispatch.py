@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gramlock.errors import InvalidResultError
 from gramlock.tools import (
@@ -246,6 +248,39 @@ def test_a_broken_call_is_rejected_with_what_is_wrong(dispatch: Any) -> None:
         assert (result.outcome, result.boundary, result.call_id) == ("rejected", boundary, "c9")
     cut = BrokenCall("c9", "issue_refund", "arguments", "cut", "length")
     assert dispatch(dispatcher, cut, ME).boundary == "completion"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.decimals(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(["issue_refund", "look", "other"]) | st.text(max_size=5)
+STATUSES = st.sampled_from(["complete", "length", "nonsense"]) | JSON
+CALLS = (
+    st.builds(ToolCall, NAMES | JSON, JSON, st.none() | st.text() | JSON, STATUSES)
+    | st.builds(BrokenCall, JSON, NAMES, st.sampled_from(["call", "name", "arguments"]), st.text())
+    | st.text()
+    | st.binary()
+    | JSON
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(given_call=CALLS)
+def test_nothing_a_model_says_raises(given_call: Any) -> None:
+    handler = Handler()
+    tool = refund(handler)
+    dispatcher = Dispatcher([tool])
+    result = dispatcher.dispatch(given_call, ME)
+    assert result.outcome in ("rejected", "completed")
+    assert result.ok == bool(handler.seen)
+    if result.ok:
+        assert not tool.validator.validate(handler.seen[0])
+    (again,) = dispatcher.dispatch_all([given_call], ME)
+    assert again.outcome == result.outcome
+    assert result.to_text()
+    result.to_message("anthropic")
 
 
 # ---- rules

@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 
 from gramlock.errors import ResultStoreError
-from gramlock.tools import ResultStore, StoredResult, ToolResult
+from gramlock.tools import (
+    Context,
+    Dispatcher,
+    ResultStore,
+    StoredResult,
+    ToolCall,
+    ToolResult,
+    result_tool,
+)
 from gramlock.tools.results import plain, shorten
 from gramlock.tools.summary import summarize
 
@@ -198,6 +206,60 @@ def test_threads_share_a_store() -> None:
 def test_what_is_no_stored_result(told: Mapping[str, Any]) -> None:
     with pytest.raises(ValueError, match="not a stored result"):
         StoredResult.from_dict(told)
+
+
+# ---- reading on
+
+
+def reader(value: Any, **options: Any) -> Any:
+    """Dispatches the retrieval tool for a stored *value*, as its principal."""
+    store = ResultStore()
+    stored = store.put(value, principal="P1")
+    dispatcher = Dispatcher([result_tool(store, **options)])
+
+    def read(principal: str = "P1", **arguments: Any) -> ToolResult:
+        call = ToolCall("read_result", {"reference": stored.reference, **arguments}, "c1")
+        return dispatcher.dispatch(call, Context(principal=principal))
+
+    return read
+
+
+def test_a_model_reads_on_part_by_part() -> None:
+    read = reader({"rows": [{"id": number} for number in range(1_000)], "text": "x" * 5_000})
+    result = read(pointer="/rows", offset=990, count=4)
+    assert result.value == {
+        "type": "array",
+        "total": 1_000,
+        "offset": 990,
+        "left": 6,
+        "part": [{"id": number} for number in range(990, 994)],
+        "omissions": [],
+    }
+    assert read(pointer="/rows/7/id").value == {"type": "integer", "part": 7, "omissions": []}
+    assert read(pointer="/text", offset=4_999).value["part"] == "x"
+    assert read(pointer="/rows", offset=2_000).value["part"] == []
+
+
+def test_a_part_is_bounded_and_says_so() -> None:
+    read = reader(["x" * 500] * 100, characters=1_000)
+    value = read().value
+    assert value["left"] == 0
+    assert any("items left out" in line for line in value["omissions"])
+    assert len(json.dumps(value)) < 3_000
+    value = reader("y" * 9_000, characters=1_000)().value
+    assert (len(value["part"]), value["left"], value["omissions"]) == (1_000, 8_000, [])
+
+
+def test_what_is_not_there_is_told_alike() -> None:
+    read = reader([1])
+    missing = read(reference="gramlock-result:" + "0" * 32)
+    foreign = read("P2")
+    assert missing.outcome == foreign.outcome == "failed"
+    assert missing.message == foreign.message
+    assert read(pointer="/5").outcome == "failed"
+    assert read(offset=-1).boundary == "schema"
+    with pytest.raises(ValueError, match="characters"):
+        reader([1], characters=0)
 
 
 # ---- summaries

@@ -66,6 +66,7 @@ _HOME: dict[str, str] = {
     "redact": "redaction",
     "reference": "semantics",
     "request_approval": "approvals",
+    "result_tool": "retrieval",
     "run_with_repair": "repair",
     "run_with_repair_async": "repair",
     "summarize": "summary",

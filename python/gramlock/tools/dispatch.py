@@ -29,6 +29,7 @@ from .steps import drive, drive_async
 from .toolset import ToolSet
 
 if TYPE_CHECKING:
+    from .completion import Completion
     from .ledger import Ledger
     from .tool import Tool
 
@@ -166,7 +167,7 @@ class Dispatcher:
         return await dispatch_all_async(self, calls, context, **options)
 
     def dispatch_completion(
-        self, completion: Any, context: Context | None = None, **options: Any
+        self, completion: Completion, context: Context | None = None, **options: Any
     ) -> list[ToolResult]:
         """The results of all calls of a :class:`Completion`, as :meth:`dispatch_all` gives them.
 
@@ -176,7 +177,7 @@ class Dispatcher:
         return self.dispatch_all(calls_of(completion), context, **options)
 
     async def dispatch_completion_async(
-        self, completion: Any, context: Context | None = None, **options: Any
+        self, completion: Completion, context: Context | None = None, **options: Any
     ) -> list[ToolResult]:
         """As :meth:`dispatch_completion`, on the caller's asyncio loop."""
         return await self.dispatch_all_async(calls_of(completion), context, **options)

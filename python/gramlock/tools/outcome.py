@@ -136,7 +136,8 @@ class ToolResult:
 
         Args:
             provider: ``"openai"`` (chat), ``"openai_responses"``, ``"anthropic"``, ``"gemini"``,
-                ``"mistral"``, ``"bedrock"``, ``"mcp"`` or ``"huggingface"``.
+                ``"mistral"``, ``"bedrock"``, ``"mcp"`` or ``"huggingface"``; also what
+                :attr:`Completion.provider` says: ``"text"`` is as ``"huggingface"``.
 
         Returns:
             For Anthropic, Gemini and Bedrock the block or part that goes into a user's message.
@@ -224,4 +225,6 @@ _MESSAGES: dict[str, Callable[[ToolResult], dict[str, Any]]] = {
     "bedrock": _bedrock,
     "mcp": _mcp,
     "huggingface": _huggingface,
+    "openai_chat": _openai,
+    "text": _huggingface,
 }

@@ -23,6 +23,7 @@ from .pointer import resolve
 from .references import Reference, placed, references_in
 
 if TYPE_CHECKING:
+    from .completion import Completion
     from .dispatch import Dispatcher
 
 __all__ = ["AfterUncertain", "Plan", "calls_of"]
@@ -30,7 +31,7 @@ __all__ = ["AfterUncertain", "Plan", "calls_of"]
 AfterUncertain = Literal["stop", "reads", "run"]
 
 
-def calls_of(completion: Any) -> list[Any]:
+def calls_of(completion: Completion) -> list[ToolCall | BrokenCall]:
     """The calls of a completion, each with the worse of its own status and the completion's.
 
     A completion that is not ``complete`` and holds no call yields one that carries its status.
@@ -215,10 +216,11 @@ class Plan:
         task = self.tasks[index]
         context = task.context or Context()
         ready = isinstance(call, ToolCall) and call.status == "complete"
-        if not (task.writes and ready) or context.operation_id is not None:
+        name = _name(call)
+        if name is None or not (task.writes and ready) or context.operation_id is not None:
             return None
         try:
-            key = context.principal, call.name, digest(call.arguments)
+            key = context.principal, name, digest(call.arguments)
         except (NotJsonError, RecursionError):  # the dispatcher refuses it
             return None
         first = self.tasks[self._writes.setdefault(key, index)]
@@ -227,7 +229,7 @@ class Plan:
         if first.result is not None and first.result.outcome == "rejected":
             self._writes[key] = index
             return None
-        return _id(first.call) or call.name
+        return _id(first.call) or name
 
     def _value(self, source: ToolResult, reference: Reference, context: Context | None) -> Any:
         if source.outcome != "completed":
