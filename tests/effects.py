@@ -166,6 +166,7 @@ def _write_one(database: str, port: int, number: int, point: str | None, pipe: C
         dispatcher = dispatcher_of(ledger, lambda operation: send(port, operation, passed))
         pipe.send("ready")
         pipe.recv()
+        pipe.send("begun")
         result = dispatch(dispatcher, number)
         pipe.send((result.outcome, result.value))
 
@@ -183,8 +184,9 @@ class Writer:
         assert self._pipe.recv() == "ready"
 
     def start(self) -> None:
-        """Let it begin."""
+        """Let it begin, and wait until it does."""
         self._pipe.send("go")
+        assert self._pipe.recv() == "begun"
 
     def result(self) -> Any:
         """What it reports, or None if it died first."""
