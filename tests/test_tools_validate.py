@@ -638,7 +638,8 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
     from gramlock.tools import patterns
 
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, "gramlock.tools.keywords", raising=False)
+    for module in ("keywords", "branches", "problems"):
+        monkeypatch.delitem(sys.modules, f"gramlock.tools.{module}", raising=False)
     patterns.matcher.cache_clear()
     with pytest.raises(MissingDependencyError) as caught:
         Validator({"pattern": "^only here$"})

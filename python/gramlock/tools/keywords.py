@@ -1,155 +1,30 @@
 """The keywords of JSON Schema for ``jsonschema``, each corrected, so that every fault is named.
 
 ``jsonschema`` gives the frame: dialects, the descent into a value, references by ``referencing``.
-The keywords are this package's own (leaves, unions and what stands below), because its own disagree
-with the standard, and so with the grammar, on patterns, decimals, huge numbers and nested equality;
-the repair of a call could then never end.
-
-What ``unevaluatedProperties`` and ``unevaluatedItems`` need to know, the other keywords tell when
-they are given an :class:`Evaluating` in place of the value: they then look into no value and yield
-what they would look at, as :class:`Seen`. Leaves ignore it, references pass it on.
-
-Each validation has a :class:`Run`, which ``jsonschema`` hands down as its format checker: it keeps
-verdicts, so that no part of a value is judged twice by one schema, and it counts work.
+The keywords are this package's own (leaves, branches and what stands below), because its own
+disagree with the standard, and so with the grammar, on patterns, decimals, huge numbers and nested
+equality; the repair of a call could then never end.
 
 This module is imported when the first validator is made, since it needs the package.
-Thread-safe: classes are made once, runs are not shared. Cost: microseconds a schema and value.
+Thread-safe: classes are made once. Cost: microseconds a schema and value.
 
 Tested by tests/test_tools_validate.py and test_tools_validate_fuzz.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
-from ..errors import LimitError, MissingDependencyError
+from .branches import union_keyword
 from .leaves import LEAVES, Leaf, shown, shown_list
 from .patterns import matcher
-from .pointer import to_path
+from .problems import KEPT, Evaluating, Keyword, Problem, Run, Seen, holds
 from .schemas import FALSE, NOTHING
-from .unions import Union
-from .violation import quote, type_name
+from .violation import quote
 
-try:
-    import jsonschema
-except ImportError as error:
-    raise MissingDependencyError("jsonschema", "tools") from error
-
-__all__ = ["Problem", "Run", "dialect_class"]
-
-_BRANCHES_TOLD = 3
-_KEPT = 100  # problems of one branch or reference
-
-Keyword = Callable[[Any, Any, Any, Any], "Iterator[Any]"]
-
-
-class Problem(jsonschema.ValidationError):  # type: ignore[misc]
-    """One fault, on its way up to the root.
-
-    Attributes:
-        expected: As in :class:`~gramlock.tools.violation.Violation`.
-        got: The same; None for a description of the instance.
-        property: The member that it is about, if it is about one.
-        description: The ``description`` nearest to it.
-    """
-
-    def __init__(
-        self, expected: str, got: str | None = None, member: str | None = None, **details: Any
-    ) -> None:
-        super().__init__(expected, **details)
-        self.expected = expected
-        self.got = got
-        self.property = member
-        self.description: str | None = None
-
-    def again(self, place: tuple[Any, ...]) -> Problem:
-        """The same problem once more, *place* below where it is told."""
-        found = Problem(
-            self.expected,
-            self.got,
-            self.property,
-            validator=self.validator,
-            validator_value=self.validator_value,
-            instance=self.instance,
-            schema=self.schema,
-            path=place,
-        )
-        found.description = self.description
-        return found
-
-
-class Seen(jsonschema.ValidationError):  # type: ignore[misc]
-    """Not a fault: the members or items that a keyword looks at."""
-
-    def __init__(self, parts: Collection[Any]) -> None:
-        super().__init__("")
-        self.parts = parts
-
-
-class Evaluating:
-    """Stands for a value whose parts are only to be named, not looked at."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class Run:
-    """One validation: its verdicts so far, and the work that it has done.
-
-    Attributes:
-        verdicts: Whether a schema holds for a value, by the identities of both; not used where a
-            reference means different schemas at different times.
-        told: The problems that a schema behind a reference has with a value, each with its place
-            in it; kept alike.
-        targets: What references lead to, as in :class:`~gramlock.tools.schemas.Prepared`.
-        budget: How many references, branches and conditions may be looked at.
-    """
-
-    __slots__ = ("budget", "keeps", "steps", "targets", "told", "verdicts")
-
-    def __init__(
-        self,
-        targets: Mapping[tuple[int, str], Any] | None = None,
-        keeps: bool = True,
-        budget: int = 20_000,
-    ) -> None:
-        self.targets = targets or {}
-        self.keeps = keeps
-        self.budget = budget
-        self.steps = 0
-        self.verdicts: dict[tuple[int, int], bool] = {}
-        self.told: dict[tuple[int, int], list[tuple[Problem, tuple[Any, ...]]]] = {}
-
-    def step(self) -> None:
-        """Counts one judgement.
-
-        Raises:
-            LimitError: There were too many.
-        """
-        self.steps += 1
-        if self.steps > self.budget:
-            raise LimitError("validation_steps", self.steps, self.budget)
-
-
-def _holds(validator: Any, instance: Any, schema: Any) -> bool:
-    """Whether a schema holds for a value; asked once in each run."""
-    if schema is True:
-        return True
-    run: Run = validator.format_checker
-    key = (id(schema), id(instance))
-    keeps = run.keeps and isinstance(instance, dict | list)
-    known = run.verdicts.get(key) if keeps else None
-    if known is None:
-        run.step()
-        known = next(validator.descend(instance, schema), None) is None
-        if keeps:
-            run.verdicts[key] = known
-    return known
+__all__ = ["dialect_class"]
 
 
 def _from_leaf(leaf: Leaf) -> Keyword:
@@ -343,9 +218,9 @@ def _contains(counts: bool, evaluates: bool) -> Keyword:
             return
         if value is not instance:
             if evaluates:
-                yield Seen([i for i, item in enumerate(value) if _holds(validator, item, inner)])
+                yield Seen([i for i, item in enumerate(value) if holds(validator, item, inner)])
             return
-        found = sum(_holds(validator, item, inner) for item in value)
+        found = sum(holds(validator, item, inner) for item in value)
         least = schema.get("minContains", 1) if counts else 1
         most = schema.get("maxContains", len(value)) if counts else len(value)
         if found < least:
@@ -408,7 +283,7 @@ def _all_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterato
 
 
 def _not(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if instance.__class__ is not Evaluating and _holds(validator, instance, inner):
+    if instance.__class__ is not Evaluating and holds(validator, instance, inner):
         yield Problem(f"anything but {_summary(inner)}")
 
 
@@ -426,10 +301,10 @@ def _summary(schema: Any) -> str:
 
 def _if(validator: Any, condition: Any, instance: Any, schema: Any) -> Iterator[Any]:
     value = instance.value if instance.__class__ is Evaluating else instance
-    holds = _holds(validator, value, condition)
-    if holds and value is not instance:
+    met = holds(validator, value, condition)
+    if met and value is not instance:
         yield from validator.descend(instance, condition)
-    branch = "then" if holds else "else"
+    branch = "then" if met else "else"
     if branch in schema:
         yield from validator.descend(instance, schema[branch], schema_path=branch)
 
@@ -462,7 +337,7 @@ def _reference(name: str, base: Keyword) -> Keyword:
                 if instance.__class__ is Evaluating:
                     continue
                 problem = Problem("not allowed", "", validator="false")
-            if keeps and len(told) < _KEPT:
+            if keeps and len(told) < KEPT:
                 told.append((problem, tuple(problem.path)))
             yield problem
         # Equal scalars at several places may be one object, and problems have a place.
@@ -470,115 +345,6 @@ def _reference(name: str, base: Keyword) -> Keyword:
             run.told[key] = told
 
     return keyword
-
-
-# -- unions ---------------------------------------------------------------------------------------
-
-
-def _union(keyword: str) -> Keyword:
-    """``anyOf`` or ``oneOf``: one branch is reported, never the faults of all.
-
-    It is the branch that the tag selects; else the only one that takes values of the instance's
-    type; else one problem says which branches there are. What holds does not depend on it: a tag
-    is only found where at most one branch can hold.
-    """
-
-    def apply(validator: Any, branches: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if instance.__class__ is Evaluating:
-            for branch in branches:
-                if _holds(validator, instance.value, branch):
-                    yield from validator.descend(instance, branch)
-        elif isinstance(branches, Union) and branches.tag and isinstance(instance, dict):
-            yield from _tagged(validator, branches, instance, keyword)
-        else:
-            yield from _untagged(validator, branches, instance, keyword)
-
-    return apply
-
-
-def _tagged(validator: Any, union: Union, instance: Any, keyword: str) -> Iterator[Any]:
-    tag = union.tag
-    assert tag is not None
-    choices = f"one of {shown_list(map(shown, union.values))}"
-    if tag not in instance:
-        yield Problem(f"required, {choices}", "", tag, validator="required")
-        return
-    index = union.branch_of(instance[tag])
-    if index is None:
-        yield Problem(choices, validator=keyword, path=[tag], instance=instance[tag])
-        return
-    yield from validator.descend(instance, union[index], schema_path=index)
-
-
-def _untagged(validator: Any, branches: Any, instance: Any, keyword: str) -> Iterator[Any]:
-    run: Run = validator.format_checker
-    found: list[list[Any]] = []
-    right: list[int] = []
-    for index, branch in enumerate(branches):
-        run.step()
-        problems = list(islice(validator.descend(instance, branch, schema_path=index), _KEPT))
-        if run.keeps and isinstance(instance, dict | list) and isinstance(branch, dict):
-            run.verdicts[(id(branch), id(instance))] = not problems
-        if not problems:
-            right.append(index)
-            if keyword == "anyOf":
-                return
-        found.append(problems)
-    if len(right) == 1:
-        return
-    if right:
-        named = shown_list(f"{index + 1}" for index in right)
-        yield Problem("exactly one of the alternatives", f"{len(right)} of them: {named}")
-        return
-    kinds = [_kinds(problems) for problems in found]
-    fitting = [problems for problems, kind in zip(found, kinds, strict=True) if kind is None]
-    if len(fitting) > 1:
-        fitting = [problems for problems in fitting if not _is_marked(problems)] or fitting
-    if len(fitting) == 1:
-        yield from fitting[0]
-    elif fitting:
-        yield _no_branch(fitting)
-    else:
-        every = dict.fromkeys(name for kind in kinds for name in kind or ())
-        yield Problem(shown_list(every, " or ") or "nothing at all", type_name(instance))
-
-
-def _kinds(problems: list[Any]) -> list[str] | None:
-    """The kinds of value that a branch takes, if the instance is of none of them."""
-    for problem in problems:
-        if problem.path or problem.property is not None:
-            continue
-        if problem.validator in ("type", "false"):
-            return problem.expected.split(" or ") if problem.validator == "type" else []
-        if problem.validator in ("const", "enum"):
-            value = problem.validator_value
-            values = [value] if problem.validator == "const" else value
-            if type_name(problem.instance) not in map(type_name, values):
-                return [problem.expected]
-    return None
-
-
-def _is_marked(problems: list[Any]) -> bool:
-    """Whether a member with listed values says that another branch is meant."""
-    return any(p.validator in ("const", "enum") and len(p.path) == 1 for p in problems)
-
-
-def _no_branch(fitting: list[list[Any]]) -> Problem:
-    """None of several branches holds, and the instance has the type of each."""
-    if all(len(problems) == 1 and _is_about_value(problems[0]) for problems in fitting):
-        return Problem(shown_list((problems[0].expected for problems in fitting), " or "))
-    told = []
-    for problems in fitting[:_BRANCHES_TOLD]:
-        first = problems[0]
-        place = (*first.path, *([] if first.property is None else [first.property]))
-        told.append(f"{to_path(place)[1:61] or 'here'} {first.expected:.60}")
-    more = len(fitting) - len(told)
-    text = "; or ".join(told) + (f"; or {more} more" if more else "")
-    return Problem(f"one of {len(fitting)} alternatives ({text})")
-
-
-def _is_about_value(problem: Any) -> bool:
-    return not problem.path and problem.property is None and problem.validator != "not"
 
 
 # -- dialects -------------------------------------------------------------------------------------
@@ -599,11 +365,11 @@ _COMMON: dict[str, Keyword] = {
     FALSE: _false,
     "additionalProperties": _additional_properties,
     "allOf": _all_of,
-    "anyOf": _union("anyOf"),
+    "anyOf": union_keyword("anyOf"),
     "dependencies": _dependencies,
     "items": _items,
     "not": _not,
-    "oneOf": _union("oneOf"),
+    "oneOf": union_keyword("oneOf"),
     "patternProperties": _pattern_properties,
     "properties": _properties,
     "required": _required,
@@ -644,6 +410,8 @@ def _reference_alone(schema: Any) -> Any:
 @lru_cache(maxsize=16)
 def dialect_class(year: int, formats: bool) -> Any:
     """The validator class of a draft."""
+    import jsonschema
+
     base = {
         4: jsonschema.Draft4Validator,
         6: jsonschema.Draft6Validator,

@@ -61,7 +61,8 @@ def _told(problem: Any, place: Place) -> str:
 
 @lru_cache(maxsize=8)
 def _of_dialect(year: int) -> tuple[Check | None, Any]:
-    from .keywords import Run, dialect_class
+    from .keywords import dialect_class
+    from .problems import Run
 
     flat = Prepared(_flat(registry()[_URI[year]].contents, year), 2020)
     Walk(flat).run()

@@ -53,7 +53,7 @@ _LONGEST_NAME = 10_000  # of international names, whose thousands of letters tak
 _LONGEST = 1000  # characters that regress is given
 _STEPS = 1e6  # of backtracking, a hundredth of a second
 _MANY = 1e9
-_STORE_BYTES = 16 << 20
+_STORE_BYTES = 32 << 20
 
 
 class _Automata:

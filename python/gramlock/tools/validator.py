@@ -64,7 +64,8 @@ class Validator:
     """
 
     def __init__(self, schema: Any, *, formats: bool = True, depth: int = MAX_DEPTH) -> None:
-        from .keywords import Run, dialect_class
+        from .keywords import dialect_class
+        from .problems import Run
 
         prepared = prepare(schema)
         kind = dialect_class(prepared.year, formats)
