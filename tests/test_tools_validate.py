@@ -7,6 +7,8 @@ in test_tools_suites.py.
 from __future__ import annotations
 
 import copy
+import doctest
+import importlib
 import sys
 import threading
 from collections.abc import Callable
@@ -612,6 +614,23 @@ def test_validators_are_kept_by_the_meaning_of_their_schema() -> None:
     assert validator_of({"format": "date"}, True) is not validator_of({"format": "date"}, False)
     for number in range(200):
         validator_of({"const": number})
+
+
+def test_only_the_verdict_can_be_had() -> None:
+    for schema in (REFUND, {**REFUND, "unevaluatedProperties": False}):
+        checked = Validator(schema)
+        assert checked.is_valid({"order_id": "A-1", "amount_cents": 1, "reason": "x"})
+        assert not checked.is_valid({"order_id": "A-1", "amount_cents": 0, "reason": "x"})
+        assert not checked.is_valid(float("nan"))
+        assert not checked.is_valid(nested(300))
+
+
+@pytest.mark.parametrize("name", ["validator", "redaction"])
+def test_examples(name: str) -> None:
+    module = importlib.import_module(f"gramlock.tools.{name}")
+    outcome = doctest.testmod(module)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
 
 
 def test_threads_share_a_validator() -> None:

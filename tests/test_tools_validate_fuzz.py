@@ -36,6 +36,7 @@ def is_valid(checked: Validator, value: Any) -> bool:
     if quick is not None:
         assert quick(value) == (not found), value
     assert checked.validate(value) == found
+    assert checked.is_valid(value) == (not found)
     for violation in found:
         is_well_formed(violation, value)
     assert len({(v.pointer, v.rule, v.property, v.expected) for v in found}) == len(found)

@@ -100,8 +100,13 @@ class Validator:
         return self._in_a_fresh_thread(instance) if found is None else found
 
     def is_valid(self, instance: Any) -> bool:
-        """Whether the value has no violation; quicker than to list them."""
-        return not self.validate(instance)
+        """Whether the value has no violation; often quicker than to list them."""
+        if self._quick is None or fault_in(instance, self._depth) is not None:
+            return not self.validate(instance)
+        try:
+            return self._quick(instance)
+        except RecursionError:
+            return not self.validate(instance)
 
     def redact(self, value: Any) -> Any:
         """A copy of the value without what the schema marks as secret."""
