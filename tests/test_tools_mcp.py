@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from gramlock.errors import ResultStoreError, ToolDefinitionError
 from gramlock.tools import (
     Context,
     Dispatcher,
+    Ledger,
     ResultStore,
     Tool,
     ToolCall,
@@ -300,6 +302,43 @@ def test_lines_that_no_json_has_run_nothing(effects: Path) -> None:
         server.stdin.close()
         server.wait(20)
         server.stdout.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_a_write_whose_client_leaves_is_on_record(
+    tmp_path: Path, mode: str, asynchronous: bool
+) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    async def slow(text: str) -> str:
+        began.set()
+        await anyio.sleep(20)
+        return text
+
+    def blocking(text: str) -> str:
+        began.set()
+        go_on.wait(20)
+        return text
+
+    async def leave(client: Any) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "echo", {"text": "x"})
+            await anyio.to_thread.run_sync(began.wait, 20)
+            group.cancel_scope.cancel()
+
+    with Ledger(str(tmp_path / "ledger.db")) as ledger:
+        tool = echo(handler=slow if asynchronous else blocking)
+        server = HttpServer(http_app(mcp_server(Dispatcher([tool], ledger=ledger))))
+        try:
+            run(mcp.Client(server.url, mode=mode), leave)
+            deadline = time.monotonic() + 20
+            while not (entries := ledger.unresolved()) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        finally:
+            go_on.set()
+            server.stop()
+    assert [entry.state for entry in entries] == ["uncertain"]
 
 
 def test_another_site_cannot_call_the_loopback_server(url: str, effects: Path) -> None:
