@@ -23,6 +23,7 @@ from typing import Any
 __all__ = ["Cluster", "NoServer"]
 
 _SECONDS = 60
+_STARTS = 3  # between choosing a port and taking it another may take it
 
 
 class NoServer(Exception):
@@ -73,6 +74,7 @@ class Cluster:
         self._folder = Path(tempfile.mkdtemp(prefix="gramlock-postgres-"))
         self._password = secrets.token_hex(16)
         secret = self._folder / "password"
+        secret.touch(mode=0o600)
         secret.write_text(self._password, "ascii")
         if account is not None:
             for path in (self._folder, secret):
@@ -81,15 +83,25 @@ class Cluster:
         make = [initdb, "-D", str(data), "-U", "tests", "-A", "scram-sha-256", "--no-sync"]
         make += ["--encoding=UTF8", "--locale=C", f"--pwfile={secret}"]
         made = subprocess.run(make, capture_output=True, text=True, cwd=self._folder, **rights)
+        secret.unlink()
         if made.returncode:
+            shutil.rmtree(self._folder, ignore_errors=True)
             raise NoServer(f"initdb failed: {made.stderr.strip()[-300:]}")
-        self._port = _free_port()
+        for _ in range(_STARTS):
+            self._port = _free_port()
+            self._server = self._start(postgres, data, rights)
+            if self._answers():
+                return
+        self.stop()
+        raise NoServer("the server does not answer")
+
+    def _start(self, postgres: str, data: Path, rights: dict[str, Any]) -> subprocess.Popen[bytes]:
         # Only clients are killed in these tests, never the machine: the server need not flush.
         options = {"fsync": "off", "unix_socket_directories": "", "max_connections": "200"}
         options |= {"listen_addresses": "127.0.0.1", "shared_buffers": "32MB"}
         command = [postgres, "-D", str(data), "-p", str(self._port)]
         command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-        self._server = subprocess.Popen(
+        return subprocess.Popen(
             command,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -97,7 +109,6 @@ class Cluster:
             preexec_fn=_die_with_parent,
             **rights,
         )
-        self._wait()
 
     def url(self, schema: str | None = None) -> str:
         """Where a client connects to."""
@@ -130,16 +141,15 @@ class Cluster:
             self._server.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _wait(self) -> None:
+    def _answers(self) -> bool:
+        """Whether it is up, soon; False when it ended, as it does when its port is taken."""
         import psycopg
 
         deadline = time.monotonic() + _SECONDS
-        while True:
+        while self._server.poll() is None and time.monotonic() < deadline:
             try:
                 psycopg.connect(self.url(), connect_timeout=5).close()
-                return
-            except psycopg.OperationalError as error:
-                if self._server.poll() is not None or time.monotonic() > deadline:
-                    self.stop()
-                    raise NoServer(f"the server does not answer: {error}") from None
+                return True
+            except psycopg.OperationalError:
                 time.sleep(0.05)
+        return False
