@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import tool_fakes
 from gramlock.tools import (
     ApprovalStore,
     Context,
@@ -23,8 +22,11 @@ from gramlock.tools import (
     approve,
     run_with_repair,
 )
+from gramlock.tools.call import ToolCall
 
-ToolCall = tool_fakes.ToolCall
+pytest.importorskip("jsonschema")
+pytest.importorskip("regress")
+
 
 SHARED = Path(os.environ.get("GRAMLOCK_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 FILE = SHARED / "cases" / "tool_cases.jsonl"

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import tool_fakes
 from gramlock.tools import (
     Accepted,
     ApprovalStore,
@@ -26,9 +25,8 @@ from gramlock.tools import (
     run_with_repair,
     run_with_repair_async,
 )
+from gramlock.tools.call import BrokenCall, ToolCall
 from tool_fakes import GOOD, ME, Handler, call, refund
-
-ToolCall, BrokenCall = tool_fakes.ToolCall, tool_fakes.BrokenCall
 
 WRONG = {"order_id": "A-1", "amount_cents": "5000"}
 RIGHT = {"order_id": "A-1", "amount_cents": 5000, "reason": "dup"}

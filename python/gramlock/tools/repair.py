@@ -353,7 +353,7 @@ def _settle(future: asyncio.Future[_Reply], reply: _Reply) -> None:
         future.set_result(reply)
 
 
-def _takes_history(fixer: Fixer) -> bool:
+def takes_history(fixer: Fixer) -> bool:
     """Whether a fixer wants the attempts so far.
 
     Raises:
@@ -397,7 +397,7 @@ class _Run:
         _check_bounds(max_repairs, max_seconds, collateral)
         if not callable(fixer):
             raise TypeError(f"a fixer is called; {type(fixer).__name__} cannot be")
-        self._fixer, self._with_history = fixer, _takes_history(fixer)
+        self._fixer, self._with_history = fixer, takes_history(fixer)
         self._tools, self._original = dispatcher.tools, call
         self._max_repairs, self._strict = max_repairs, collateral == "reject"
         self._call, self._arguments = _snapshot(call)
