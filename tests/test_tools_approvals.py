@@ -123,6 +123,21 @@ def test_only_a_taken_one_that_was_not_spent_can_be_given_back() -> None:
     assert len(store) == 0
 
 
+def test_a_used_one_cannot_be_added_again() -> None:
+    store = ApprovalStore()
+    approval = given(store)
+    assert store.take(asked(), NOW) == approval
+    with pytest.raises(ApprovalError, match="used"):
+        store.add(approval, NOW)
+    store.spend(approval)
+    with pytest.raises(ApprovalError, match="used"):
+        store.add(approval, NOW)
+    revoked = given(store)
+    store.revoke(revoked.id)
+    with pytest.raises(ApprovalError, match="revoked"):
+        store.add(revoked, NOW)
+
+
 def test_a_revoked_one_does_not_come_back() -> None:
     store = ApprovalStore()
     approval = given(store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -487,6 +488,53 @@ def test_the_application_can_be_asked_for_an_approval(dispatch: Any) -> None:
     assert outcomes == ["rejected", "completed", "rejected"]
     assert handler.seen == [GOOD]
     assert len(shown) == 3
+
+
+def test_the_contexts_store_counts_even_if_it_is_empty(dispatch: Any) -> None:
+    tool = refund(Handler(), approval="required")
+    dispatcher = Dispatcher([tool])
+    approve(call(), tool, ME, "boss", store=dispatcher.approvals)
+    own = replace(ME, approvals=ApprovalStore())
+    assert dispatch(dispatcher, call(), own).boundary == "approval"
+    approve(call(), tool, own, "boss")
+    answers = iter([True, False])
+    refusing = replace(tool, permission=lambda arguments, context: next(answers))
+    approve(call(), refusing, own, "boss")
+    assert dispatch(Dispatcher([refusing]), call(), own).boundary == "authorise"
+    assert dispatch(dispatcher, call(), own).ok
+    assert len(dispatcher.approvals) == 1
+
+
+def test_an_application_cannot_hand_in_one_approval_twice(dispatch: Any) -> None:
+    handler = Handler()
+    tool = refund(handler, approval="required")
+    elsewhere = ApprovalStore()
+    given = approve(call(), tool, ME, "boss", store=elsewhere)
+    other = approve(call({**GOOD, "amount_cents": 1}), tool, ME, "boss", store=elsewhere)
+    answers = iter([other, given, given])
+    dispatcher = Dispatcher([tool], ask_approval=lambda request, context: next(answers))
+    outcomes = [dispatch(dispatcher, call(), ME).outcome for _ in range(3)]
+    assert outcomes == ["rejected", "completed", "rejected"]
+    assert len(dispatcher.approvals) == 0
+
+
+def test_a_store_that_fails_is_closed(dispatch: Any) -> None:
+    class Broken(ApprovalStore):
+        def find(self, request: Any, now: float) -> Any:
+            raise OSError("gone")
+
+    handler = Handler()
+    dispatcher = Dispatcher([refund(handler, approval="required")], approvals=Broken())
+    assert dispatch(dispatcher, call(), ME).boundary == "approval"
+    assert not handler.seen
+
+
+def test_a_violation_that_cannot_be_told_is_closed(dispatch: Any) -> None:
+    odd = Violation("", "rule", None)  # type: ignore[arg-type]
+    for options in ({"checks": [lambda a, c: [odd]]}, {"preconditions": [lambda a, c: odd]}):
+        result = dispatch(Dispatcher([refund(Handler(), **options)]), call(), ME)
+        assert result.outcome == "rejected"
+        assert "could not be checked" in result.to_text()
 
 
 # ---- outcomes

@@ -201,6 +201,9 @@ def test_a_dispatch_is_a_span(dispatch: Any, monkeypatch: pytest.MonkeyPatch) ->
         def is_recording(self) -> bool:
             return True
 
+        def update_name(self, name: str) -> None:
+            self.name = name
+
         def set_attributes(self, attributes: Any) -> None:
             self.attributes.update(attributes)
 

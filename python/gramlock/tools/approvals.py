@@ -90,7 +90,7 @@ class ApprovalStore:
     """Approvals that were given and not yet used. Every method may be called from any thread.
 
     Args:
-        limit: How many unused approvals are kept; expired ones do not count.
+        limit: How many approvals are kept or remembered as used; expired ones do not count.
 
     Cost: constant but for an occasional sweep of expired ones.
     """
@@ -100,19 +100,22 @@ class ApprovalStore:
         self._lock = threading.Lock()
         self._open: dict[tuple[str, str, str, str | None], dict[str, Approval]] = {}
         self._taken: dict[str, Approval] = {}
+        self._used: dict[str, float] = {}  # id -> expiry: none comes back, by whatever way
         self._count = 0
 
     def add(self, approval: Approval, now: float) -> None:
         """Keep *approval* until it is taken.
 
         Raises:
-            ApprovalError: The store is full of unexpired approvals.
+            ApprovalError: It was used or revoked before, or the store is full of unexpired ones.
         """
         with self._lock:
-            if self._count >= self._limit:
+            if approval.id in self._used or approval.id in self._taken:
+                raise ApprovalError("this approval was used or revoked before")
+            if self._count + len(self._used) >= self._limit:
                 self._sweep(now)
-            if self._count >= self._limit:
-                raise ApprovalError(f"{self._limit:,} approvals are waiting for use already")
+            if self._count + len(self._used) >= self._limit:
+                raise ApprovalError(f"{self._limit:,} approvals have not expired yet")
             self._put(approval)
 
     def find(self, request: ApprovalRequest, now: float) -> Approval | None:
@@ -139,13 +142,17 @@ class ApprovalStore:
         """End :meth:`take`: the handler is about to run. It cannot be given back any more."""
         with self._lock:
             self._taken.pop(approval.id, None)
+            self._used[approval.id] = approval.expires_at
 
     def revoke(self, approval_id: str) -> bool:
         """Withdraw an unused approval. Returns whether it was there, unused."""
         with self._lock:
-            self._taken.pop(approval_id, None)
+            taken = self._taken.pop(approval_id, None)
+            if taken is not None:
+                self._used[taken.id] = taken.expires_at
             for group in self._open.values():
                 if approval_id in group:
+                    self._used[approval_id] = group[approval_id].expires_at
                     self._remove(group[approval_id])
                     return True
             return False
@@ -175,6 +182,7 @@ class ApprovalStore:
             for approval in list(group.values()):
                 if now >= approval.expires_at:
                     self._remove(approval)
+        self._used = {name: until for name, until in self._used.items() if now < until}
 
 
 def request_approval(call: ToolCall, tool: Tool, context: Context) -> ApprovalRequest:

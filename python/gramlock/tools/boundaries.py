@@ -182,7 +182,9 @@ class Attempt:
         call = given if isinstance(given, ToolCall | BrokenCall) else self._read(given)
         status = call.status
         if status != "complete":
-            self._refuse("completion", f"the completion ended as {status!r}: nothing is executed")
+            self._refuse(
+                "completion", f"the completion ended as {status!r:.40}; nothing is executed"
+            )
         self._trail.passed("completion")
         return call
 
@@ -196,8 +198,7 @@ class Attempt:
             self._fault("parse", error)
             self._refuse("parse", "not a tool call")
         self._name, self._id = call.name, call.id
-        self._trail = Trail(self._name, self._id, self._context.principal)
-        self._rules = Rules(self._trail, self._context)
+        self._trail.rename(self._name, self._id)
         return call
 
     def _named(self, call: ToolCall | BrokenCall) -> Tool:
@@ -292,29 +293,39 @@ class Attempt:
             description=tool.description,
             arguments=plain_json(self._arguments),
         )
-        store = self._context.approvals or self._parts.approvals
-        now = self._parts.clock()
+        store = self._approvals
         look = store.take if take else store.find
-        found = yield Block(look, (request, now))
-        if found is None and not take:
-            found = yield from self._asked_for(request, store)
+        try:
+            found = yield Block(look, (request, self._parts.clock()))
+            if found is None and not take:
+                found = yield from self._asked_for(request)
+        except Exception as error:  # of a store of the application's, or one that is full
+            self._fault("approval", error)
+            found = None
         if not isinstance(found, Approval) or not found.covers(request, self._parts.clock()):
             self._refuse("approval", "needs an approval of exactly this call")
         if take:
             self._approval = found
         self._trail.passed("approval")
 
-    def _asked_for(self, request: ApprovalRequest, store: ApprovalStore) -> Steps[Approval | None]:
+    def _asked_for(self, request: ApprovalRequest) -> Steps[Approval | None]:
         """An approval that the application obtains now, kept until it is taken."""
         if self._parts.ask_approval is None:
             return None
         found = yield from self._rules.ask("approval", self._parts.ask_approval, request)
-        if not isinstance(found, Approval):
-            return None
         now = self._parts.clock()
+        if not isinstance(found, Approval) or not found.covers(request, now):
+            return None
+        store = self._approvals
         if (yield Block(store.find, (request, now))) is None:
             yield Block(store.add, (found, now))
         return found
+
+    @property
+    def _approvals(self) -> ApprovalStore:
+        """The context's store, be it empty, or the dispatcher's."""
+        own = self._context.approvals
+        return self._parts.approvals if own is None else own
 
     # ---- ledger
 
@@ -393,11 +404,10 @@ class Attempt:
         except Exception as error:
             self._fault("domain", error)
             self._refuse("domain", "the handler cannot take these arguments")
-        limit = self._limit(tool)
         if recording.kept:
             yield from self._intend()
         recording.passed_point("after_intent")
-        self._spend()
+        limit = self._limit(tool)
         self._job = Job(tool.name, self._id)
         variables = copy_context()
         self._trail.enter(variables)
@@ -415,53 +425,66 @@ class Attempt:
         )
         return (yield from recording.conclude(ending, self._id, self._arguments))
 
-    def _spend(self) -> None:
-        if self._approval is not None:
-            (self._context.approvals or self._parts.approvals).spend(self._approval)
-            self._approval = None
-
     # ---- ways out
 
     def _undo(self) -> Steps[None]:
         """Nothing was executed: leave no trace that says otherwise."""
-        if self._job is not None and self._job.begun:
+        if self._begun:
             return
-        store = self._context.approvals or self._parts.approvals
         if self._approval is not None:
-            store.give_back(self._approval)
+            self._approvals.give_back(self._approval)
             self._approval = None
         if self._recording is not None:
             yield from self._recording.abandon()
 
     def _let_go(self) -> None:
         """A place that no handler took is free again; a handler that goes on keeps its lease."""
-        job, place = self._job, self._place
+        job, place, recording = self._job, self._place, self._recording
         self._place = None
-        if place is not None and not (job is not None and job.begun):
+        if place is not None and not self._begun:
             self._parts.workers.release(place)
-        recording = self._recording
+        if self._approval is not None and self._begun:
+            self._approvals.spend(self._approval)
         if job is not None and job.overdue and recording is not None and recording.kept:
             self._parts.leases.keep(job, recording)
 
     def _failed_here(self) -> Steps[ToolResult]:
         """This layer itself went wrong: before the handler a refusal, after it not known."""
-        if self._recording is not None and self._job is not None and self._job.begun:
-            return (yield from self._recording.lost(self._id))
-        yield from self._undo()
-        return ToolResult(
-            "rejected",
-            self._id,
-            self._name,
-            boundary="dispatch",
-            message="an internal error; nothing was executed",
-        )
+        try:
+            if self._begun and self._recording is not None:
+                return (yield from self._recording.lost(self._id, running=self._runs))
+            yield from self._undo()
+        except Exception as error:  # once more: then without a record
+            self._trail.fault("dispatch", error)
+        message = "an internal error"
+        if not self._begun:
+            return ToolResult(
+                "rejected",
+                self._id,
+                self._name,
+                boundary="dispatch",
+                message=message + "; nothing was executed",
+            )
+        reads = self._tool is not None and self._tool.effect == "read"
+        return ToolResult("failed" if reads else "uncertain", self._id, self._name, message=message)
+
+    @property
+    def _begun(self) -> bool:
+        """Whether the handler may have run, if only to its first line."""
+        return self._job is not None and self._job.begun
+
+    @property
+    def _runs(self) -> bool:
+        """Whether it may still run."""
+        return self._job is not None and not self._job.ended
 
     def _interrupted(self, error: BaseException) -> Steps[None]:
         """The caller goes: what it leaves behind is recorded first."""
         outcome = "rejected"
         try:
-            if self._recording is not None and self._job is not None and self._job.begun:
-                outcome = (yield from self._recording.lost(self._id)).outcome
+            if self._begun and self._recording is not None:
+                lost = self._recording.lost(self._id, running=self._runs)
+                outcome = (yield from lost).outcome
             else:
                 yield from self._undo()
         finally:

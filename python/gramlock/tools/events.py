@@ -82,24 +82,23 @@ class Trail:
         *,
         span: bool = True,
     ) -> None:
-        self._common = {
-            "tool": _cut(tool),
-            "call_id": _cut(call_id),
-            "principal": _cut(principal),
-        }
+        self._common = {"principal": _cut(principal)}
         self._known: list[tuple[Any, Validates]] = []
         tracer = _tracer() if span else None
-        self._span = tracer.start_span(f"execute_tool {_cut(tool) or ''}") if tracer else None
+        self._span = None if tracer is None else tracer.start_span("execute_tool")
+        self.rename(tool, call_id)
+
+    def rename(self, tool: str | None, call_id: str | None) -> None:
+        """The call turned out to be that of *tool*."""
+        self._common |= {"tool": _cut(tool), "call_id": _cut(call_id)}
         if self._span is not None and self._span.is_recording():
-            self._span.set_attributes(
-                _attributes(
-                    {
-                        "gen_ai.operation.name": "execute_tool",
-                        "gen_ai.tool.name": _cut(tool),
-                        "gen_ai.tool.call.id": _cut(call_id),
-                    }
-                )
-            )
+            self._span.update_name(f"execute_tool {_cut(tool) or ''}".rstrip())
+            fields = {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": _cut(tool),
+                "gen_ai.tool.call.id": _cut(call_id),
+            }
+            self._span.set_attributes(_attributes(fields))
 
     def speaks_of(self, arguments: Any, tool: Tool) -> None:
         """From here on the call's arguments are known, and what of them is secret."""

@@ -188,11 +188,11 @@ class Recording:
             raise ending.error
         return result
 
-    def lost(self, call_id: str | None) -> Steps[ToolResult]:
+    def lost(self, call_id: str | None, *, running: bool) -> Steps[ToolResult]:
         """The caller, or this layer, stops while the handler may be at work or after it was."""
         if self._settled is not None:
             return self._result(self._settled, call_id)
-        return (yield from self._unseen("it was interrupted", call_id, running=True))
+        return (yield from self._unseen("it was interrupted", call_id, running=running))
 
     def _unseen(self, why: str, call_id: str | None, *, running: bool) -> Steps[ToolResult]:
         """Nobody knows the end: harmless for a read, not for a write."""

@@ -44,12 +44,14 @@ def violations_in(answer: Any, rule: Any, boundary: str) -> list[Violation]:
     if answer is False:
         return [Violation("", name_of(rule), f"{name_of(rule)} does not hold", boundary=boundary)]
     if isinstance(answer, Violation):
-        return [answer]
+        answer = [answer]
     if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
         raise RuleError(f"an answer of type {type(answer).__name__}")
     found = list(islice(answer, MAX_VIOLATIONS))
     if not all(isinstance(one, Violation) for one in found):
         raise RuleError("an answer that holds something else than violations")
+    for one in found:
+        str(one)  # one that cannot be told is no answer either
     return found
 
 
