@@ -33,7 +33,7 @@ _HOME: dict[str, str] = {
     "Ledger": "ledger",
     "LookUp": "ledger",
     "McpClient": "mcp_client",
-    "McpDefinition": "mcp_client",
+    "McpDefinition": "mcp_answers",
     "OperationKey": "ledger",
     "ModelFixer": "fixers",
     "Outcome": "outcome",

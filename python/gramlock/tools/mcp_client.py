@@ -14,25 +14,13 @@ called, with what effect and under which rules::
   that they changed and when they are older than *max_age*.
 - *One request a call.* ``tools/call`` is never sent again: not after a lost connection, nor for an
   input that the server asks for, nor for stale headers (the SDK's own client does the latter two).
-- *What is not known is uncertain.* Of a write, a lost session, a time-out, an internal error, or a
-  reply that cannot be read do not show that nothing happened. The same holds for -32600 and -32700,
-  which the SDK also makes up itself when it cannot read a reply.
-
-=============================================  =====================================
-the server's answer                            the call is, for a write
-=============================================  =====================================
-a result                                       ``completed``, or ``invalid_result``
-a result without its structured content        ``invalid_result``
-``isError``                                    ``failed``
-``isError`` of an outcome that it names        that outcome, never a better one
--32601, -32602, -32020 to -32022, -32042       ``failed``: refused before it began
-anything else, or nothing                      ``uncertain``
-=============================================  =====================================
+- *What is not known is uncertain.* What an answer proves is told in
+  :mod:`gramlock.tools.mcp_answers`.
 
 The session lives in a thread of its own, so that tools work from any thread and under any event
 loop. A call that outlives its tool's limit is not cancelled: its late answer is evidence. Thread-
 safe. Needs the extra ``mcp`` (the official SDK, 2.x). Source: modelcontextprotocol.io, revision
-2026-07-28, "Tools"; the SDK's client. Tested by ``tests/test_tools_mcp.py``.
+2026-07-28, "Tools"; the SDK's client. Tested by ``tests/test_tools_mcp_client.py``.
 """
 
 from __future__ import annotations
@@ -42,22 +30,18 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from ..errors import (
-    InvalidResultError,
     McpError,
     MissingDependencyError,
     ToolDefinitionError,
     ToolError,
 )
-from .canonical import digest
-from .exports import MCP_OPERATION, MCP_OUTCOME, MCP_REFERENCE
-from .outcome import Accepted
-from .pointer import to_pointer
+from .exports import MCP_OPERATION
+from .mcp_answers import McpDefinition, ends_session, proves_refusal, sendable, value_of
 from .tool import Tool
 from .toolset import ToolSet
 from .violation import Violation
@@ -66,59 +50,6 @@ __all__ = ["McpClient", "McpDefinition"]
 
 _MAX_PAGES = 100
 _MAX_TOOLS = 10_000
-_SHOWN = 2_000  # characters of a server's error text
-_BITS = 10_000  # of integers: Python writes about 4,300 digits at most
-_CONNECTION_CLOSED = -32000
-_INVALID_PARAMS = -32602
-_INVALID_REQUEST = -32600
-# Refused before the tool was called: no such method, bad parameters, headers, capability, version,
-# and a page that the user would have to visit first.
-_REFUSED = frozenset({-32601, _INVALID_PARAMS, -32020, -32021, -32022, -32042})
-
-
-@dataclass(frozen=True)
-class McpDefinition:
-    """A tool as a server describes it; nothing in it is trusted.
-
-    Attributes:
-        name: The server's name of it.
-        title: A name for people, or None.
-        description: What it is said to be for; ``""`` where the server says nothing.
-        input_schema: Of its arguments.
-        output_schema: Of its structured result, or None.
-        claims: Its annotations, as the server wrote them: hints that decide nothing here.
-        digest: SHA-256, in hex, of all of that.
-    """
-
-    name: str
-    title: str | None
-    description: str
-    input_schema: dict[str, Any]
-    output_schema: dict[str, Any] | None
-    claims: Mapping[str, Any]
-    digest: str = field(default="", compare=False)
-
-    @classmethod
-    def of(cls, tool: Any) -> McpDefinition:
-        """Reads one of the SDK's ``Tool``.
-
-        Raises:
-            NotJsonError: Its schemas are nested too deep to be compared.
-        """
-        claims = (
-            tool.annotations.model_dump(by_alias=True, exclude_none=True, mode="json")
-            if (tool.annotations is not None)
-            else {}
-        )
-        parts = {
-            "name": tool.name,
-            "title": tool.title,
-            "description": tool.description or "",
-            "input_schema": tool.input_schema,
-            "output_schema": tool.output_schema,
-            "claims": claims,
-        }
-        return cls(**parts, digest=digest(parts))
 
 
 @dataclass
@@ -360,7 +291,7 @@ class McpClient:
             call,
             title=found.title,
             result=found.output_schema,
-            checks=[_sendable, *([checks] if callable(checks) else checks)],
+            checks=[sendable, *([checks] if callable(checks) else checks)],
             preconditions=[call.allowed, *([before] if callable(before) else before)],
             **limits,
         )
@@ -417,7 +348,7 @@ class McpClient:
             return None
 
     def call(self, found: McpDefinition, arguments: Mapping[str, Any], context: Any = None) -> Any:
-        """One ``tools/call``, sent once; see the table of the module for what it raises."""
+        """One ``tools/call``, sent once; it raises as :func:`value_of` does."""
         operation = getattr(context, "operation_id", None) if self._operation_ids else None
         try:
             self._verify()
@@ -426,7 +357,7 @@ class McpClient:
         reason = self.why_not(found)
         if reason is not None:
             raise ToolError(f"{reason}; not called")
-        return _value(found, self._run(self._send, found.name, dict(arguments), operation))
+        return value_of(found, self._run(self._send, found.name, dict(arguments), operation))
 
     def _verify(self) -> None:
         """Reads the definitions again if that is due; of many threads one does it."""
@@ -455,15 +386,13 @@ class McpClient:
                 request, kinds, request_read_timeout_seconds=self._late_seconds
             )
         except MCPError as error:
-            if error.code in _REFUSED and not _hides_a_handler(error):
+            if proves_refusal(error):
                 raise ToolError(f"{self.name} refused the call (error {error.code})") from error
             raise
 
     def _note(self, error: Any) -> None:
         """Remembers that an error means the end of the session."""
-        # Servers say "Session not found", the SDK's client "Session terminated".
-        ended = error.code == _INVALID_REQUEST and "session" in error.message.lower()
-        if error.code == _CONNECTION_CLOSED or ended:
+        if ends_session(error):
             with self._lock:
                 self._lost = self._lost or "the connection was lost"
 
@@ -516,64 +445,3 @@ def _changed(served: McpDefinition | None, pin: str) -> str | None:
     if served is None:
         return "the server no longer offers it, or not in a usable way"
     return None if served.digest == pin else "its definition has changed since it was granted"
-
-
-def _hides_a_handler(error: Any) -> bool:
-    """The SDK's server answers so, too, when a handler has failed in the midst of its work."""
-    said = (error.code, error.message, error.data)
-    return said == (_INVALID_PARAMS, "Invalid request parameters", "")
-
-
-def _value(found: McpDefinition, answer: Any) -> Any:
-    """What a handler returns, or raises, for an answer of the protocol."""
-    if getattr(answer, "result_type", "complete") == "input_required":
-        raise McpError("the server asks for further input; the call is not sent again")
-    meta = answer.meta or {}
-    said = meta.get(MCP_OUTCOME)
-    text = "\n".join(block.text for block in answer.content if block.type == "text")
-    if said == "uncertain":
-        raise McpError(f"the server does not know whether it happened: {text[:_SHOWN]}")
-    if said == "invalid_result" or (said == "completed" and answer.is_error):
-        raise InvalidResultError("executed, but the server cannot give the result that it promised")
-    if said == "accepted":
-        reference = meta.get(MCP_REFERENCE)
-        if not isinstance(reference, str) or not reference:
-            raise McpError("the server began it, and gave no reference")
-        return Accepted(reference, answer.structured_content)
-    if answer.is_error:
-        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + " (cut)"
-        raise ToolError(shown or "the tool reported an error without text")
-    if "structured_content" in answer.model_fields_set:
-        return answer.structured_content
-    if found.output_schema is not None:
-        if found.output_schema.get("type") == "object":
-            raise InvalidResultError("the result lacks the structured content that it promised")
-        return None  # the SDK's server leaves out a null; the check of results knows if it will do
-    if all(block.type == "text" for block in answer.content):
-        return text
-    return [
-        block.model_dump(by_alias=True, exclude_none=True, mode="json") for block in answer.content
-    ]
-
-
-def _sendable(arguments: Any, context: Any) -> list[Violation]:
-    """Numbers that the SDK would send as text: those with more digits than a double has."""
-    found: list[Violation] = []
-    waiting: list[tuple[Any, tuple[str | int, ...]]] = [(arguments, ())]
-    while waiting:
-        here, place = waiting.pop()
-        if isinstance(here, dict):
-            waiting += [(member, (*place, name)) for name, member in here.items()]
-        elif isinstance(here, list):
-            waiting += [(item, (*place, index)) for index, item in enumerate(here)]
-        elif isinstance(here, Decimal) or (isinstance(here, int) and here.bit_length() > _BITS):
-            found.append(
-                Violation(
-                    to_pointer(place),
-                    "precision",
-                    "a number that a double holds, or a shorter integer",
-                    "one with more digits",
-                    boundary="domain",
-                )
-            )
-    return found
