@@ -285,9 +285,17 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, BrokenCall):
         return bool(one == other)
     try:
-        return digest(one.arguments) == digest(other.arguments)
+        return _content(one) == _content(other)
     except (NotJsonError, RecursionError):
         return False
+
+
+def _content(call: ToolCall) -> tuple[str, dict[str, Reference]]:
+    """Digest of the arguments without their references, and these."""
+    references, arguments = references_in(call, {}), call.arguments
+    for place in references:
+        arguments = placed(arguments, place, None)
+    return digest(arguments), references
 
 
 def _refusal(call: Any, boundary: str, message: str) -> ToolResult:
