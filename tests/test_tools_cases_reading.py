@@ -1,9 +1,9 @@
-"""Shared cases of envelopes and calls, read by the public functions.
+"""Shared cases of envelopes, calls and streams, read by the public functions.
 
 A case's name is its id in ``tool_cases.jsonl`` beside the checkout, and its expectations are read
-from there; what it is about is tested without that file in test_tools_completion.py
-and test_tools_call.py. Answers of MCP servers (``env-mcp-…``) are played over
-a wire in test_tools_cases_contract.py.
+from there; what it is about is tested without that file in test_tools_completion.py,
+test_tools_call.py, test_tools_stream.py and test_tools_turns.py. Answers of MCP servers
+(``env-mcp-…``) are played over a wire in test_tools_cases_contract.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from typing import Any
 import pytest
 
 from gramlock.errors import ToolCallError
-from gramlock.tools import BrokenCall, Completion, ToolCall, parse_tool_call, read_completion
+from gramlock.tools import (
+    ArgumentReader,
+    BrokenCall,
+    Completion,
+    CompletionReader,
+    RecordReader,
+    ToolCall,
+    parse_tool_call,
+    read_completion,
+)
 
 ENVELOPES = [
     "env-chat-relabelled-cut",
@@ -63,6 +72,24 @@ CALLS = [
     "parse-name-empty",
     "parse-deep-nesting",
 ]
+STREAMS = [
+    "stream-number-cut",
+    "stream-number-minus",
+    "stream-literal-cut",
+    "stream-escape-cut",
+    "stream-surrogates-cut",
+    "stream-defaults-stay-out",
+    "stream-value-done-response-not",
+    "stream-dropped",
+    "stream-second-object",
+]
+RECORDS = ["stream-list-of-strings-cut"]
+EVENTS = [
+    "stream-chat-interleaved",
+    "stream-chat-gap-in-index",
+    "stream-anthropic-block-stop-is-not-the-end",
+    "stream-anthropic-fragments",
+]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +100,9 @@ def cases(shared: Path) -> dict[str, Any]:
 
 
 def test_every_case_is_here(cases: dict[str, Any]) -> None:
-    for kind, listed in (("envelope", ENVELOPES), ("parse_tool_call", CALLS)):
+    streams = STREAMS + RECORDS + EVENTS
+    kinds = (("envelope", ENVELOPES), ("parse_tool_call", CALLS), ("stream", streams))
+    for kind, listed in kinds:
         found = {name for name, case in cases.items() if case["kind"] == kind}
         assert {name for name in found if not name.startswith("env-mcp-")} == set(listed)
 
@@ -141,3 +170,64 @@ def test_calls(cases: dict[str, Any], identity: str) -> None:
         assert expected["never"] == "an infinite float in arguments"
         values = call.arguments.values()
         assert not any(isinstance(value, float) and isinf(value) for value in values)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("identity", STREAMS)
+def test_streams(cases: dict[str, Any], identity: str, partial: bool) -> None:
+    pytest.importorskip("jiter")
+    given, expected = cases[identity]["input"], cases[identity]["expect"]
+    assert set(given) <= {"chunks", "end", "schema"}
+    reader = ArgumentReader(partial_strings=partial)
+    shown: list[Any] = []
+    for chunk in given["chunks"]:
+        reader.feed(chunk)
+        shown.append(reader.preview().value)
+    end = reader.finish(given.get("end", "complete"))
+    for name, wanted in expected.items():
+        if name == "final":
+            assert end.arguments == wanted
+            assert end.dispatchable
+            assert shown[-1] == wanted
+        elif name == "previews_never":
+            pairs = [pair for value in shown for pair in value.items()]
+            assert not any(pair in pairs for never in wanted for pair in never.items())
+        elif name == "previews_never_substrings":
+            assert not any(part in str(value) for value in shown for part in wanted)
+        elif name == "previews_never_lone_surrogates":
+            assert all(str(value).encode() for value in shown)
+        elif name == "previews_never_keys":
+            assert not any(key in value for value in [*shown, end.arguments] for key in wanted)
+        elif name == "error":
+            assert (end.arguments, end.finished) == (None, False)
+            assert end.problem
+        else:
+            assert name in ("value_finished", "dispatchable", "status")
+            found = {"value_finished": end.finished, "dispatchable": end.dispatchable}
+            assert found.get(name, end.status) == wanted
+
+
+@pytest.mark.parametrize("identity", RECORDS)
+def test_records(cases: dict[str, Any], identity: str) -> None:
+    given, expected = cases[identity]["input"], cases[identity]["expect"]
+    reader = RecordReader()
+    records = [record for chunk in given["chunks"] for record in reader.feed(chunk)]
+    assert given["mode"] == "records"
+    assert records == expected["records"]
+    end = reader.finish(given["end"])
+    assert (end.finished, end.status) == (expected["final"] is not None, given["end"])
+
+
+@pytest.mark.parametrize("identity", EVENTS)
+def test_events(cases: dict[str, Any], identity: str) -> None:
+    given, expected = cases[identity]["input"], cases[identity]["expect"]
+    reader = CompletionReader(given["provider"])
+    events = given.get("events")
+    if events is None:
+        deltas: list[dict[str, Any]] = [{"tool_calls": [d]} for d in given["tool_call_deltas"]]
+        events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+        end = {"index": 0, "delta": {}, "finish_reason": given["finish_reason"]}
+        events.append({"choices": [end]})
+    for event in events:
+        reader.feed(event)
+    check(reader.finish(), expected)
