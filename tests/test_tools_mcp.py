@@ -31,7 +31,8 @@ from gramlock.tools import (
 )
 
 mcp = pytest.importorskip("mcp")
-pytest.importorskip("uvicorn")
+for package in ("jsonschema", "regress", "sqlalchemy", "typer", "uvicorn"):
+    pytest.importorskip(package)
 
 from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: E402
 
@@ -89,7 +90,7 @@ def url(effects: Path) -> Iterator[str]:
 
 def run(client: Any, use: Callable[[Any], Awaitable[Any]]) -> Any:
     async def session() -> Any:
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             async with client as connected:
                 return await use(connected)
 

@@ -19,6 +19,8 @@ from gramlock.errors import McpError, ToolDefinitionError
 from gramlock.tools import Context, Dispatcher, Ledger, ToolCall, ToolLimits
 
 mcp = pytest.importorskip("mcp")
+for package in ("jsonschema", "regress", "sqlalchemy", "typer", "uvicorn"):
+    pytest.importorskip(package)
 
 import mcp_types as types  # noqa: E402
 from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: E402
