@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ pytest.importorskip("sqlalchemy")
 
 from gramlock.tools.ledger import Begun, Entry, Ledger, LookUp, OperationKey
 from gramlock.tools.reconciliation import Reconciliation, reconcile, reconcile_async
-from gramlock.tools.tool import StatusReport, Tool
+from gramlock.tools.tool import StatusReport, Tool, ToolLimits
 from operations import DIGEST, KEY, OTHER, Clock
 
 FOUND = StatusReport("completed", {"id": "r1"}, arguments_digest=DIGEST, reference="ch_1")
@@ -325,7 +326,7 @@ def test_a_look_up_that_outlives_its_claim_settles_nothing(ledger: Ledger, clock
     uncertain(ledger)
 
     def slow() -> StatusReport:
-        clock.seconds += 61
+        clock.seconds += 60 + 31  # the lease, and the time that a look-up gets
         assert one(ledger, Receiver(StatusReport("running"))).finding == "running"
         claimed = ledger.claim(ledger.unresolved()[0].id)
         assert claimed is not None
@@ -345,6 +346,21 @@ def test_a_second_process_leaves_a_claimed_entry_alone(database: str, ledger: Le
 
     assert one(ledger, Receiver(meanwhile)).entry.state == "completed"
     assert [report.finding for report in inner] == ["claimed"]
+
+
+def test_a_look_up_that_hangs_has_failed(ledger: Ledger) -> None:
+    uncertain(ledger)
+    go_on = threading.Event()
+
+    def hang() -> StatusReport:
+        go_on.wait(30)
+        return FOUND
+
+    report = one(ledger, Receiver(hang, limits=ToolLimits(seconds=0.05)))
+    assert (report.finding, report.entry.state) == ("lookup_failed", "uncertain")
+    assert report.entry.evidence[0].data == {"error": "TimeoutError"}
+    go_on.set()
+    assert one(ledger, Receiver(FOUND, limits=ToolLimits(seconds=None))).resolved
 
 
 # ---- asynchronous look-ups
@@ -376,6 +392,29 @@ def test_asynchronous_look_ups_are_awaited(ledger: Ledger) -> None:
     receiver = Receiver(found, broken, GONE)
     reports = asyncio.run(reconcile_async(ledger, [receiver.tool]))
     assert [report.finding for report in reports] == ["record", "lookup_failed", "not_found"]
+
+
+def test_coroutine_functions_stay_on_the_loop_and_within_the_limit(ledger: Ledger) -> None:
+    threads: list[Any] = []
+
+    async def look_up(entry: Entry, context: Any) -> StatusReport:
+        threads.append(threading.current_thread())
+        if len(threads) == 1:
+            await asyncio.sleep(3600)
+        if len(threads) == 2:
+            raise asyncio.CancelledError
+        return FOUND
+
+    limits = ToolLimits(seconds=0.2)
+    schema = {"type": "object"}
+    tool = Tool("refund", "Refund.", schema, max, status_lookup=look_up, limits=limits)
+    uncertain(ledger)
+    findings = []
+    for _ in range(3):
+        (report,) = asyncio.run(reconcile_async(ledger, [tool]))
+        findings.append(report.finding)
+    assert findings == ["lookup_failed", "lookup_failed", "record"]
+    assert set(threads) == {threading.main_thread()}
 
 
 def test_a_cancelled_look_up_gives_its_claim_back(ledger: Ledger) -> None:

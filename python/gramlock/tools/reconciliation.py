@@ -30,12 +30,17 @@ Tested by tests/test_tools_reconcile.py.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal
 
+from .handler import is_async
 from .ledger_records import Claim, Entry, State
 from .ledger_rows import EFFECT
 from .tool import StatusReport, Tool
@@ -144,7 +149,8 @@ def reconcile(
     Raises:
         LedgerError: The ledger cannot be read or written; entries done before are settled.
 
-    A look-up that is a coroutine function decides nothing here: use :func:`reconcile_async`.
+    Each look-up runs in a thread and gets the tool's time limit: one that passes it has failed. A
+    look-up that is a coroutine function decides nothing here: use :func:`reconcile_async`.
     """
     done = []
     for work in _claimed(ledger, tools, entries, tool):
@@ -152,7 +158,7 @@ def reconcile(
             done.append(work)
             continue
         try:
-            answer = _ask(work, context)
+            answer = _within(work.seconds, work.question(context))
         except BaseException:
             ledger.settle(work.claim, None)
             raise
@@ -173,7 +179,8 @@ async def reconcile_async(
 ) -> list[Reconciliation]:
     """As :func:`reconcile`, with look-ups that may be coroutine functions; one after the other.
 
-    The ledger itself is used from the event loop's thread: a transaction takes milliseconds.
+    Coroutines are awaited on the caller's event loop, other look-ups run in threads. The ledger is
+    used from the loop's thread: a transaction takes milliseconds.
     """
     done = []
     for work in _claimed(ledger, tools, entries, tool):
@@ -181,14 +188,15 @@ async def reconcile_async(
             done.append(work)
             continue
         try:
-            answer = _ask(work, context)
-            if inspect.isawaitable(answer):
-                answer = await _awaited(answer)
+            answer = await _within_async(work.seconds, work.question(context), work.is_async)
         except BaseException:
             ledger.settle(work.claim, None)
             raise
         done.append(_conclude(ledger, work, answer))
     return done
+
+
+Question = Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -199,6 +207,29 @@ class _Work:
     claim: Claim
     tool: Tool | None
 
+    @property
+    def seconds(self) -> float | None:
+        """The time that the look-up gets."""
+        return None if self.tool is None else self.tool.limits.seconds
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the look-up is a coroutine function."""
+        return self.tool is not None and is_async(self.tool.status_lookup)
+
+    def question(self, context: Any) -> Question:
+        """The look-up with its arguments; None where the tool has none."""
+        entry = self.claim.entry
+        lookup = None if self.tool is None else self.tool.status_lookup
+        if lookup is None:
+            return lambda: None
+        if context is None:
+            from .context import Context
+
+            key = entry.key
+            context = Context(principal=key.principal, operation_id=key.operation_id)
+        return partial(lookup, entry, context)
+
 
 def _claimed(
     ledger: Ledger, tools: Iterable[Tool], wanted: Collection[str] | None, tool: str | None
@@ -208,36 +239,78 @@ def _claimed(
     for entry in ledger.unresolved(tool=tool):
         if wanted is not None and entry.id not in wanted:
             continue
-        claim = ledger.claim(entry.id)
+        its_tool = by_name.get(entry.key.tool)
+        limit = None if its_tool is None else its_tool.limits.seconds
+        claim = ledger.claim(entry.id, ledger.lease + (limit or 0.0))
         if claim is None:
             now = ledger.get(entry.id) or entry
             yield Reconciliation(entry, now, "claimed", _WORDS["claimed"])
         else:
-            yield _Work(entry, claim, by_name.get(entry.key.tool))
+            yield _Work(entry, claim, its_tool)
 
 
-def _ask(work: _Work, context: Any) -> Any:
-    """What the look-up says: a report, an awaitable, an error that it raised, None without one."""
-    lookup = work.tool.status_lookup if work.tool is not None else None
-    if lookup is None:
-        return None
-    entry = work.claim.entry
-    if context is None:
-        from .context import Context
+def _within(seconds: float | None, question: Question) -> Any:
+    """The answer, or the error that it raised; a TimeoutError after so many seconds."""
+    answers: list[tuple[Any, BaseException | None]] = []
 
-        key = entry.key
-        context = Context(principal=key.principal, operation_id=key.operation_id)
+    def ask() -> None:
+        try:
+            answers.append((question(), None))
+        except BaseException as error:
+            answers.append((None, error))
+
+    if seconds is None:
+        ask()
+    else:
+        context = copy_context()
+        thread = Thread(target=context.run, args=(ask,), name="status look-up", daemon=True)
+        thread.start()
+        thread.join(seconds)
+    if not answers:
+        return TimeoutError()
+    answer, error = answers[0]
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    return answer if error is None else error
+
+
+async def _within_async(seconds: float | None, question: Question, on_loop: bool) -> Any:
+    """As :func:`_within`, without blocking the event loop."""
     try:
-        return lookup(entry, context)
+        answer = question() if on_loop else await _in_thread(seconds, question)
+        if not inspect.isawaitable(answer):
+            return answer
+        task = asyncio.ensure_future(answer)
     except Exception as error:
         return error
-
-
-async def _awaited(answer: Awaitable[Any]) -> Any:
     try:
-        return await answer
-    except Exception as error:
-        return error
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    finally:
+        task.cancel()  # nothing, where it is done
+    if not done:
+        return TimeoutError()
+    if task.cancelled():
+        return RuntimeError("the look-up was cancelled")
+    raised = task.exception()
+    if raised is not None and not isinstance(raised, Exception):
+        raise raised
+    return task.result() if raised is None else raised
+
+
+async def _in_thread(seconds: float | None, question: Question) -> Any:
+    """The answer of a look-up that may block."""
+    run = partial(copy_context().run, _within, seconds, question)
+    future = asyncio.get_running_loop().run_in_executor(None, run)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        future.add_done_callback(_discard_answer)
+        raise
+
+
+def _discard_answer(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled() and future.exception() is None:
+        _discard(future.result())
 
 
 def _discard(answer: Any) -> None:
