@@ -89,6 +89,7 @@ python_files = sorted(
         *modules,
         *(ROOT / "tests").rglob("*.py"),
         *(ROOT / "benchmarks").rglob("*.py"),
+        *(ROOT / "examples").rglob("*.py"),
         ROOT / "setup.py",
     ]
 )
