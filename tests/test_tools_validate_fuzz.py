@@ -89,16 +89,16 @@ def decided(seed: int) -> str:
 
 
 def test_random_schemas(thorough: bool) -> None:
-    outcomes = [decided(seed) for seed in range(10_000 if thorough else 150)]
+    outcomes = [decided(seed) for seed in range(3000 if thorough else 150)]
     assert outcomes.count("circular where the grammar need not look") < len(outcomes) // 50
     assert outcomes.count("reported") > len(outcomes) // 3
     assert outcomes.count("quick") > len(outcomes) // 20
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", range(10))
 def test_many_random_schemas(block: int) -> None:
-    for seed in range(50_000 + 1000 * block, 51_000 + 1000 * block):
+    for seed in range(50_000 + 500 * block, 50_500 + 500 * block):
         decided(seed)
 
 
@@ -124,7 +124,7 @@ def test_numbers_are_exact(thorough: bool) -> None:
     rng = random.Random(3)
     keywords = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "const", "multipleOf"]
     count = 0
-    for _ in range(2000 if thorough else 60):
+    for _ in range(600 if thorough else 60):
         schema: dict[str, Any] = {"type": rng.choice(["number", "number", "integer"])}
         for keyword in rng.sample(keywords, rng.randrange(1, 3)):
             schema[keyword] = abs(a_number(rng)) or 1 if keyword == "multipleOf" else a_number(rng)
@@ -169,7 +169,7 @@ def test_patterns_are_those_of_ecma_262(thorough: bool) -> None:
     """A matcher, the engine that it prefers, and the grammar that would write the text."""
     rng = random.Random(4)
     compared = 0
-    for _ in range(5000 if thorough else 250):
+    for _ in range(3000 if thorough else 250):
         pattern = a_pattern(rng)
         try:
             search = matcher(pattern)
