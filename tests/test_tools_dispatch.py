@@ -22,6 +22,7 @@ from gramlock.tools import (
     Tool,
     ToolCall,
     ToolError,
+    ToolLimits,
     ToolResult,
     Violation,
     approve,
@@ -451,6 +452,20 @@ def test_a_refusal_after_taking_gives_the_approval_back(dispatch: Any) -> None:
     assert len(dispatcher.approvals) == 1
     assert dispatch(dispatcher, call(), ME).ok
     assert len(dispatcher.approvals) == 0
+
+
+def test_what_was_taken_is_given_back_or_spent(dispatch: Any) -> None:
+    tool = refund(Handler(), approval="required", limits=ToolLimits(calls_per_minute=1))
+    dispatcher = Dispatcher([tool])
+    store = dispatcher.approvals
+    given = [approve(call(), tool, ME, "boss", store=store) for _ in range(2)]
+    assert dispatch(dispatcher, call(), ME).ok
+    assert len(store) == 1
+    assert dispatch(dispatcher, call(), ME).boundary == "rate"  # it had been taken by then
+    assert len(store) == 1
+    for approval in given:
+        store.give_back(approval)  # the one that was used does not come back
+    assert len(store) == 1
 
 
 def test_an_approval_revoked_between_check_and_use_is_void(dispatch: Any) -> None:

@@ -52,18 +52,30 @@ class Fake:
 
 
 IDS = [f"c{'x' * number}" for number in range(7)]
-EMITTED = st.builds(
-    Emitted,
-    st.sampled_from(IDS),
-    st.sampled_from(["read", "write"]),
-    st.sampled_from(["completed", "completed", "failed", "uncertain"]),
-    st.none() | st.sampled_from(IDS),
-)
+
+
+@st.composite
+def turns(draw: Any) -> list[Emitted]:
+    """Mostly different ids and rare references, so that most calls run."""
+    turn = []
+    for number in range(draw(st.integers(0, 7))):
+        odd = draw(st.integers(0, 7))
+        turn.append(
+            Emitted(
+                id=draw(st.sampled_from(IDS)) if odd == 0 else IDS[number % 7],
+                effect=draw(st.sampled_from(["read", "write"])),
+                outcome=draw(st.sampled_from(["completed", "completed", "failed", "uncertain"])),
+                refers_to=draw(st.sampled_from(IDS)) if odd in (1, 2) else None,
+            )
+        )
+    if turn and draw(st.integers(0, 7)) == 0:
+        turn.append(draw(st.sampled_from(turn)))
+    return turn
 
 
 @settings(max_examples=300, deadline=None)
 @given(
-    turn=st.lists(EMITTED, max_size=9),
+    turn=turns(),
     independent=st.sets(st.sampled_from(IDS), max_size=3),
     policy=st.sampled_from(["stop", "reads", "run"]),
     at_once=st.integers(1, 4),
