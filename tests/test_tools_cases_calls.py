@@ -17,7 +17,7 @@ import pytest
 
 import gramlock
 from gramlock.errors import ToolCallError
-from gramlock.tools import Tool, ToolSet, digest, parse_tool_call, validate
+from gramlock.tools import ArgumentReader, Tool, ToolSet, digest, parse_tool_call, validate
 
 INSIDE = re.compile(r"\A<tool_call>\n(.*)\n</tool_call>\Z", re.DOTALL)
 IDS = """
@@ -79,3 +79,17 @@ def test_the_same_operation(cases: dict[str, Any]) -> None:
     """The case tool-idempotency-key."""
     for left, right in cases["tool-idempotency-key"]["same_key"]:
         assert digest(left) == digest(right)
+
+
+def test_a_stream_cut_anywhere(cases: dict[str, Any]) -> None:
+    """The case tool-stream-any-split: at each place, and one character at a time."""
+    for parse in cases["tool-stream-any-split"]["parse"]:
+        _, _, rest = inside(parse["raw"]).partition('"arguments": ')
+        text = rest.removesuffix("}")
+        assert parse["stream"]
+        for pieces in (*([text[:at], text[at:]] for at in range(len(text))), list(text)):
+            reader = ArgumentReader()
+            for piece in pieces:
+                reader.feed(piece)
+            end = reader.finish("complete")
+            assert end.arguments == parse["calls"][0]["arguments"]
