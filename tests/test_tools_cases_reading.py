@@ -21,7 +21,9 @@ from gramlock.tools import (
     BrokenCall,
     Completion,
     CompletionReader,
+    Dispatcher,
     RecordReader,
+    Tool,
     ToolCall,
     parse_tool_call,
     read_completion,
@@ -144,6 +146,30 @@ def test_envelopes(cases: dict[str, Any], identity: str) -> None:
     check(read_completion(given["payload"], given["provider"]), expected)
     if given["provider"] != "mistral":
         check(read_completion(json.dumps(given["payload"])), expected)
+
+
+@pytest.mark.parametrize("identity", ENVELOPES)
+def test_envelopes_dispatched(cases: dict[str, Any], identity: str) -> None:
+    pytest.importorskip("jsonschema")
+    pytest.importorskip("regress")
+    given, expected = cases[identity]["input"], cases[identity]["expect"]
+    ran: list[Any] = []
+
+    def handler(arguments: dict[str, Any]) -> None:
+        ran.append(arguments)
+
+    tools = [Tool(name, "Do.", {"type": "object"}, handler) for name in ("get_user", "write_file")]
+    completion = read_completion(given["payload"], given["provider"])
+    results = Dispatcher(tools).dispatch_completion(completion)
+    assert bool(ran) == completion.dispatchable
+    assert len(ran) == sum(result.ok for result in results)
+    assert results  # each of these turns calls, or ended as it should not
+    ids = [result.call_id for result in results]
+    assert ids == ([call.id for call in completion.calls] or [None])
+    assert ids == expected.get("results_for", ids)
+    if not completion.dispatchable:
+        assert {result.outcome for result in results} == {"rejected"}
+        assert {result.boundary for result in results} <= {"completion", "parse"}
 
 
 @pytest.mark.parametrize("identity", CALLS)

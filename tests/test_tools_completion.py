@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from collections import UserDict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,6 +95,18 @@ def test_every_reason_has_its_status(provider: str, reason: str, status: str) ->
 def test_every_reason_is_listed_twice() -> None:
     listed = {(provider, reason) for provider, reason, _ in KNOWN}
     assert {(provider, reason) for provider in REASONS for reason in REASONS[provider]} <= listed
+
+
+def test_the_document_lists_what_is_read() -> None:
+    document = Path(__file__).resolve().parents[1] / "docs" / "tools-reading.md"
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (`.*`) \|$", document.read_text("utf-8"), re.M)
+    found = [
+        (provider, word.strip("`"), status)
+        for provider, status, words in rows
+        for word in words.split(", ")
+    ]
+    tables = [(name, word, REASONS[name][word]) for name in REASONS for word in REASONS[name]]
+    assert sorted(found) == sorted(tables)
 
 
 @pytest.mark.parametrize("provider", ENVELOPES)

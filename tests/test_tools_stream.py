@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envelopes import cut
-from gramlock.errors import MissingDependencyError
+from gramlock.errors import JsonTextError, MissingDependencyError
 from gramlock.tools import ArgumentReader, Preview, RecordReader
 from gramlock.tools.call import STATUSES
-from gramlock.tools.json_text import dumps
+from gramlock.tools.json_text import dumps, loads
 
 pytest.importorskip("jiter")
 
@@ -91,6 +91,40 @@ def test_a_part_is_never_finished(value: dict[str, Any], place: int) -> None:
     end = reader.finish("length")
     assert (end.arguments, end.finished, end.dispatchable) == (None, False, False)
     assert end.problem
+
+
+@settings(max_examples=300, deadline=None)
+@given(OBJECTS, st.integers(1, 3), st.randoms(use_true_random=False))
+def test_any_text_is_judged_as_the_strict_reader_judges_it(
+    value: dict[str, Any], count: int, source: random.Random
+) -> None:
+    text = dumps(value)
+    for _ in range(count):
+        at = source.randrange(len(text) + 1)
+        text = (
+            text[:at]
+            + source.choice('"\\{}[],:0123e-.tn \n\x01')
+            + text[at + source.randrange(2) :]
+        )
+    reader, records = ArgumentReader(partial_strings=bool(source.randrange(2))), RecordReader()
+    problems, found = [], []
+    for piece in ["", *cut(text, source)]:
+        reader.feed(piece)
+        problems.append(reader.preview().problem)
+        found += records.feed(piece)
+    end = reader.finish("complete")
+    try:
+        expected = loads(text)
+    except JsonTextError:
+        expected = None
+    if text.strip(" \t\r\n") == "" or (expected is None and text.strip() == "null"):
+        expected = {}
+    assert end.finished == isinstance(expected, dict)
+    assert end.arguments == (expected if end.finished else None)
+    assert not end.finished or not any(problems)
+    array = records.finish("complete")
+    assert array.finished == isinstance(expected, list)
+    assert not array.finished or found == expected
 
 
 HELD = [
