@@ -25,8 +25,7 @@ from .violation import QUOTED, quote, type_name
 
 __all__ = ["LEAVES", "TYPES", "Leaf", "Listed", "is_number", "shown", "shown_list"]
 
-#: What is wrong: what was expected, and what is there instead (None: the value itself).
-Verdict = "tuple[str, str | None] | None"
+#: Of a keyword's value and an instance: what was expected, and what is there instead.
 Leaf = Callable[[Any, Any], "tuple[str, str | None] | None"]
 
 _LISTED = 200  # characters that a list of choices takes in a message
