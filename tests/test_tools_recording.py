@@ -332,6 +332,7 @@ def test_a_late_result_is_evidence(
     result = dispatch(dispatcher, call(), O1)
     assert result.outcome == "uncertain"
     assert only(ledger, result).state == "uncertain"
+    assert only(ledger, result).lease_until > time.time() + 30  # it may still send
     goes_on.set()
     assert dispatcher.close(5)
     entry = only(ledger, result)
@@ -353,6 +354,68 @@ def test_a_coroutine_that_ends_within_its_grace_is_evidence(dispatch: Any, ledge
     assert result.outcome == "uncertain"
     (late,) = [one for one in only(ledger, result).evidence if one.kind == "late_result"]
     assert late.data["value"] == {"refund": "r1"}
+    assert only(ledger, result).lease_until <= time.time()
+
+
+def test_what_a_cancelled_coroutine_brings_is_evidence(ledger: Ledger) -> None:
+    started = asyncio.Event()
+
+    async def ends_in_order(arguments: Any) -> Any:
+        started.set()
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            return {"refund": "r1"}
+
+    async def main() -> None:
+        dispatcher = Dispatcher([refund(ends_in_order)], ledger=ledger)
+        task = asyncio.ensure_future(dispatcher.dispatch_async(call(), O1))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    (entry,) = ledger.unresolved()
+    (late,) = [one for one in entry.evidence if one.kind == "late_result"]
+    assert late.data["value"] == {"refund": "r1"}
+
+
+@pytest.mark.parametrize("method", ["look_up", "begin", "finish"])
+def test_a_cancellation_while_the_ledger_works_waits_for_it(ledger: Ledger, method: str) -> None:
+    at_work, goes_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def __getattr__(self, name: str) -> Any:
+            if name != method:
+                return getattr(ledger, name)
+
+            def slow(*arguments: Any, **options: Any) -> Any:
+                at_work.set()
+                goes_on.wait(5)
+                return getattr(ledger, name)(*arguments, **options)
+
+            return slow
+
+    handler = Handler()
+
+    async def main() -> None:
+        dispatcher = Dispatcher([refund(handler)], ledger=Slow())  # type: ignore[arg-type]
+        task = asyncio.ensure_future(dispatcher.dispatch_async(call(), O1))
+        while not at_work.is_set():
+            await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.sleep(0.02)
+        assert not task.done()
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert len(handler.seen) == (1 if method == "finish" else 0)
+    assert ledger.unresolved() == []
+    again = Dispatcher([refund(handler)], ledger=ledger).dispatch(call(), O1)
+    assert (again.outcome, again.replayed) == ("completed", method == "finish")
 
 
 def test_the_lease_is_renewed_while_the_handler_runs(dispatch: Any, tmp_path: Path) -> None:
