@@ -138,6 +138,13 @@ class Life(RuleBasedStateMachine):
         self.handlers.remove(handler)
         self.ledger.finish(handler.begun, "completed" if handler.sent else "failed", 1)
 
+    @precondition(lambda self: self.has(given_up=False, sent=True))
+    @rule(data=st.data())
+    def be_accepted(self, data: Any) -> None:
+        handler = self.pick(data, given_up=False, sent=True)
+        self.handlers.remove(handler)
+        self.ledger.finish(handler.begun, "accepted", reference="op-1")
+
     @precondition(lambda self: self.has(given_up=False))
     @rule(data=st.data())
     def raise_an_error(self, data: Any) -> None:
@@ -215,14 +222,14 @@ class Life(RuleBasedStateMachine):
             state, count = self.state(operation), self.effects[operation]
             assert count <= 1, "doubled"
             if count:
-                assert state in ("completed", "uncertain", "in_progress")
-            if state == "completed":
+                assert state in ("completed", "uncertain", "in_progress", "accepted")
+            if state in ("completed", "accepted"):
                 assert count == 1
 
     @invariant()
     def unresolved_is_complete(self) -> None:
         listed = {e.key.operation_id for e in self.ledger.unresolved(tool=self.tool_name)}
-        assert listed == {o for o in OPERATIONS if self.state(o) == "uncertain"}
+        assert listed == {o for o in OPERATIONS if self.state(o) in ("uncertain", "accepted")}
         for handler in self.handlers:
             if not handler.given_up and handler.until > self.seconds:
                 assert handler.operation not in listed, "its owner is alive"
@@ -234,7 +241,7 @@ def test_random_lives(database: str, thorough: bool) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=400 if thorough else 12,
+            max_examples=100 if thorough else 12,
             stateful_step_count=40 if thorough else 20,
             deadline=None,
             suppress_health_check=list(HealthCheck),
