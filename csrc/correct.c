@@ -5,12 +5,18 @@ typedef struct pair {
     uint32_t real, bare;
 } pair;
 
+typedef struct level { /* of the walk: where it is, and which children are of interest */
+    pair at;
+    const glk_bytes *live; /* NULL: all */
+    const glk_trie_wide *wide;
+} level;
+
 typedef struct correction {
     glk_epoch *epoch;
     const glk_trie *trie;
     uint64_t *steps;
     glk_error *err;
-    glk_vec path;    /* pair, by depth */
+    glk_vec path;    /* level, by depth */
     glk_vec removed; /* u32 ids */
     glk_vec added;   /* u32 ids */
 } correction;
@@ -58,13 +64,7 @@ static glk_status visit(correction *self, pair at, const glk_trie_node *node, pa
     if (at.bare == GLK_MAYBE) {
         return visit_real(self, at.real, node, next, descend);
     }
-    const glk_moves *moves;
     bool fresh;
-    *descend = false;
-    GLK_TRY(glk_moves_row(self->epoch, at.bare, self->steps, &moves, self->err));
-    if (!glk_bytes_has(&moves->live, node->byte)) {
-        return GLK_OK;
-    }
     GLK_TRY(matters(self, at.real, node->byte, descend));
     if (!*descend) {
         return GLK_OK;
@@ -93,23 +93,41 @@ static glk_status visit(correction *self, pair at, const glk_trie_node *node, pa
     return GLK_OK;
 }
 
+/* Opens the level below a node.  Where the bare twin is known, its dead bytes are those of the mask. */
+static glk_status open_level(correction *self, uint32_t node, pair at, level *out) {
+    *out = (level){.at = at};
+    if (at.bare != GLK_MAYBE) {
+        const glk_moves *moves;
+        GLK_TRY(glk_moves_row(self->epoch, at.bare, self->steps, &moves, self->err));
+        out->live = &moves->live;
+        out->wide = glk_trie_wide_at(self->trie, node);
+    }
+    return GLK_OK;
+}
+
 static glk_status walk(correction *self, pair start) {
-    const glk_trie_node *nodes = self->trie->nodes;
-    pair *path = self->path.data;
-    path[0] = start;
-    for (uint32_t i = 1; i < self->trie->count;) {
-        uint32_t level = nodes[i].depth - 1u;
-        bool descend;
+    const glk_trie *trie = self->trie;
+    level *path = self->path.data;
+    GLK_TRY(open_level(self, 0, start, &path[0]));
+    uint32_t i = glk_trie_below(0, path[0].wide, path[0].live);
+    while (i < trie->count) {
+        const glk_trie_node *node = &trie->nodes[i];
+        level *above = &path[node->depth - 1u];
+        bool descend = false;
         pair next;
         if (*self->steps == 0) {
             return glk_fail_limit(self->err, "steps", 1, 0);
         }
         (*self->steps)--;
-        GLK_TRY(visit(self, path[level], &nodes[i], &next, &descend));
-        if (descend) {
-            path[level + 1] = next;
+        if (above->live == NULL || glk_bytes_has(above->live, node->byte)) {
+            GLK_TRY(visit(self, above->at, node, &next, &descend));
         }
-        i = descend ? i + 1 : nodes[i].skip;
+        if (descend && node->skip > i + 1) {
+            GLK_TRY(open_level(self, i, next, &above[1]));
+            i = glk_trie_below(i, above[1].wide, above[1].live);
+        } else {
+            i = glk_trie_beside(trie, i, above->wide, above->live);
+        }
     }
     return GLK_OK;
 }
@@ -256,7 +274,7 @@ glk_status glk_correct_mask(glk_epoch *self, uint32_t config, const glk_tokens *
                             const glk_tokens **out, glk_error *err) {
     correction job = {.epoch = self, .steps = steps, .err = err};
     job.trie = &self->terminals->vocab->trie;
-    glk_vec_init(&job.path, NULL, sizeof(pair));
+    glk_vec_init(&job.path, NULL, sizeof(level));
     glk_vec_init(&job.removed, NULL, sizeof(uint32_t));
     glk_vec_init(&job.added, NULL, sizeof(uint32_t));
     glk_status status = correct(&job, config, tokens, undecided, undecided_count, out);

@@ -400,6 +400,54 @@ glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bo
     return status;
 }
 
+/* Whether an and surely has sentences that begin with `byte`: finitely many are taken from the infinitely
+ * many that the one member other than complements has. */
+static glk_status and_goes_on(glk_exprs *self, const glk_expr *e, uint8_t byte, bool *out,
+                              glk_error *err) {
+    uint32_t others = 0, rest = GLK_EXPR_ANY;
+    for (uint32_t i = 0; i < e->b; i++) {
+        const glk_expr *m = glk_expr_at(self, e->list[i]);
+        if (m->kind != GLK_NOT || (glk_expr_at(self, m->a)->flags & GLK_FINITE) == 0) {
+            others++;
+            rest = e->list[i];
+        }
+    }
+    if (others <= 1) {
+        GLK_TRY(glk_expr_derive(self, rest, byte, &rest, err));
+        *out = (glk_expr_at(self, rest)->flags & GLK_INFINITE) != 0;
+    }
+    return GLK_OK;
+}
+
+glk_status glk_expr_goes_on(glk_exprs *self, uint32_t item, uint8_t byte, bool *out,
+                            glk_error *err) {
+    *out = false;
+    for (;;) { /* along the right spine */
+        const glk_expr *e = glk_expr_at(self, item);
+        if (!glk_bytes_has(&e->first, byte)) {
+            return GLK_OK;
+        }
+        if ((e->flags & GLK_CHECKED) == 0) {
+            *out = true;
+            return GLK_OK;
+        }
+        if (e->kind == GLK_AND) {
+            return and_goes_on(self, e, byte, out, err);
+        }
+        for (uint32_t i = 0; e->kind == GLK_OR && i < e->b && !*out; i++) {
+            GLK_TRY(glk_expr_goes_on(self, e->list[i], byte, out, err));
+        }
+        if (e->kind != GLK_CAT || glk_expr_at(self, e->b)->life != GLK_LIFE_ALIVE) {
+            return GLK_OK;
+        }
+        GLK_TRY(glk_expr_goes_on(self, e->a, byte, out, err));
+        if (*out || !glk_expr_nullable(self, e->a)) {
+            return GLK_OK;
+        }
+        item = e->b;
+    }
+}
+
 /* ------------------------------------------------------------------ simpler relatives */
 
 enum { FEW_BYTES = 48, MANY_BYTES = 64, SHARED_FROM = 4 };

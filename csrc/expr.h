@@ -157,6 +157,11 @@ glk_status glk_expr_partition_within(glk_exprs *self, uint32_t item, uint64_t *s
 glk_status glk_expr_is_empty(glk_exprs *self, uint32_t item, uint64_t *steps, bool *out,
                              glk_error *err);
 
+/* Whether there surely is a sentence that begins with `byte`, read off the shape.  false: ask
+ * glk_expr_is_empty of the derivative. */
+glk_status glk_expr_goes_on(glk_exprs *self, uint32_t item, uint8_t byte, bool *out,
+                            glk_error *err);
+
 /* The texts of the expression over the store's alphabet, shortest first, then by bytes: their lengths
  * (u32), and behind each other their bytes (u8).  *more: there are more than `most`; then nothing of
  * the kind.  `*steps` is the budget ("steps").  texts.c */

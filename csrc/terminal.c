@@ -462,6 +462,26 @@ static glk_status find_base(glk_terminals *self, glk_state *state, uint64_t *ste
     return state->base == GLK_NONE ? find_few_bytes_base(self, state, steps, err) : GLK_OK;
 }
 
+/* Bytes that surely live wait for somebody to ask for their target; *left are the others. */
+static glk_status leave_sure(glk_terminals *self, uint32_t expr, glk_bytes *left, sketch *draft,
+                             glk_error *err) {
+    glk_bytes doubtful = {{0}};
+    for (uint32_t word = 0; word < 4; word++) {
+        for (uint64_t bits = left->word[word]; bits != 0; bits &= bits - 1) {
+            uint8_t byte = (uint8_t)(word * 64 + (uint32_t)__builtin_ctzll(bits));
+            bool sure;
+            GLK_TRY(glk_expr_goes_on(&self->exprs, expr, byte, &sure, err));
+            if (sure) {
+                put(draft, byte, GLK_NONE);
+            } else {
+                glk_bytes_add(&doubtful, byte);
+            }
+        }
+    }
+    *left = doubtful;
+    return GLK_OK;
+}
+
 static glk_status draft_row(glk_terminals *self, glk_state *state, uint64_t *steps, sketch *draft,
                             glk_error *err) {
     glk_bytes bytes = glk_expr_at(&self->exprs, state->expr)->first;
@@ -479,6 +499,7 @@ static glk_status draft_row(glk_terminals *self, glk_state *state, uint64_t *ste
         }
         copy_targets(row, state->differs, draft);
         bytes = glk_bytes_and(bytes, *state->differs);
+        GLK_TRY(leave_sure(self, state->expr, &bytes, draft, err));
     }
     return glk_bytes_empty(&bytes) ? GLK_OK
                                    : step_all(self, state->expr, &bytes, steps, draft, err);

@@ -10,7 +10,8 @@
  * `live` is exact: a byte is live only if the target can still reach acceptance over the bytes
  * that the vocabulary can spell.  Rows are built on first use, by byte class.  Most states have a
  * simpler base that does the work:
- *     few bytes   the base agrees after every byte but a few (glk_expr_base): its targets are copied
+ *     few bytes   the base agrees after every byte but a few (glk_expr_base): its targets are copied; the
+ *                 few are derived when somebody asks for them, if they surely live
  *     far         the base lifts repeat bounds (glk_expr_unbounded) that are out of reach: whatever
  *                 the base can do within `bound` bytes, finishing included, the state can do too; its
  *                 live bytes are the base's, and targets are derived when somebody asks for them
