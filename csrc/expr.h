@@ -189,6 +189,11 @@ glk_status glk_expr_unbounded(glk_exprs *self, uint32_t item, uint32_t reach, ui
 glk_status glk_expr_free_groups(glk_exprs *self, uint32_t item, uint8_t *groups, uint32_t *reach,
                                 glk_error *err);
 
+/* Groups of characters each of which is a sentence of `item`, and of which `item` reads nothing more behind
+ * it: no sentence of `item` begins with one and is longer. */
+glk_status glk_expr_single_groups(glk_exprs *self, uint32_t item, uint8_t *groups,
+                                  glk_error *err);
+
 /* Copies an expression of another store, classes cut to this store's alphabet.  `map` (u32 per
  * expression of `from`, GLK_NONE = not yet) is extended along the way and may be kept. */
 glk_status glk_expr_import(glk_exprs *self, const glk_exprs *from, uint32_t item, glk_vec *map,

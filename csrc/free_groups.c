@@ -33,8 +33,9 @@ static void add_place(places *self, place item) {
     self->list[self->count++] = item;
 }
 
-/* Steps from one place by all bytes of TEXT; false: x does not take one of them. */
-static glk_status leave_place(glk_exprs *self, place from, places *found, bool *takes,
+/* Steps from one place by all bytes of TEXT; false: x does not take one of them.  `alone`: behind a
+ * character nothing more of x may come. */
+static glk_status leave_place(glk_exprs *self, place from, bool alone, places *found, bool *takes,
                               glk_error *err) {
     for (uint32_t b = 0x80; b < 256 && *takes; b++) {
         place next = {.state = glk_text_after(from.state, (uint8_t)b)};
@@ -51,17 +52,18 @@ static glk_status leave_place(glk_exprs *self, place from, places *found, bool *
             *takes = next.expr != GLK_EXPR_NEVER;
             add_place(found, next);
         } else {
-            *takes = glk_expr_nullable(self, next.expr);
+            *takes = alone ? next.expr == GLK_EXPR_EPSILON : glk_expr_nullable(self, next.expr);
         }
     }
     return GLK_OK;
 }
 
-static glk_status takes_text(glk_exprs *self, uint32_t item, bool *takes, glk_error *err) {
+static glk_status takes_text(glk_exprs *self, uint32_t item, bool alone, bool *takes,
+                             glk_error *err) {
     places found = {.list = {{.expr = item, .state = GLK_TEXT_BOUNDARY}}, .count = 1};
     *takes = true;
     for (uint32_t i = 0; i < found.count && *takes; i++) {
-        GLK_TRY(leave_place(self, found.list[i], &found, takes, err));
+        GLK_TRY(leave_place(self, found.list[i], alone, &found, takes, err));
     }
     *takes = *takes && !found.full;
     return GLK_OK;
@@ -94,7 +96,7 @@ static glk_status groups_of(glk_exprs *self, uint32_t item, uint8_t *out, glk_er
     }
     bool text = false;
     if (glk_bytes_has(&e->first, 0xC3)) {
-        GLK_TRY(takes_text(self, item, &text, err));
+        GLK_TRY(takes_text(self, item, false, &text, err));
     }
     e->groups = text ? groups | GLK_GROUP_TEXT : groups;
     *out = e->groups;
@@ -181,5 +183,27 @@ glk_status glk_expr_free_groups(glk_exprs *self, uint32_t item, uint8_t *groups,
                                            : freedom_of_branches(self, e, false, &found, err));
     *groups = found.groups;
     *reach = found.reach;
+    return GLK_OK;
+}
+
+glk_status glk_expr_single_groups(glk_exprs *self, uint32_t item, uint8_t *out, glk_error *err) {
+    uint8_t groups;
+    GLK_TRY(groups_of(self, item, &groups, err));
+    for (uint32_t b = 0; b < 0x80; b++) {
+        uint32_t rest;
+        if ((groups & glk_group_of((uint8_t)b)) == 0 ||
+            !glk_bytes_has(&self->alphabet, (uint8_t)b)) {
+            continue;
+        }
+        GLK_TRY(glk_expr_derive(self, item, (uint8_t)b, &rest, err));
+        if (rest != GLK_EXPR_EPSILON) {
+            groups &= (uint8_t)~glk_group_of((uint8_t)b);
+        }
+    }
+    bool alone = false;
+    if ((groups & GLK_GROUP_TEXT) != 0) {
+        GLK_TRY(takes_text(self, item, true, &alone, err));
+    }
+    *out = alone ? groups : groups & (uint8_t)~GLK_GROUP_TEXT;
     return GLK_OK;
 }

@@ -3,6 +3,8 @@
  * when the differences grow past a few thousand tokens. */
 #include "span.h"
 
+#include "counted.h"
+
 enum {
     MERGE_AT_MOST = 8192, /* rests of tokens worth merging into tries */
     SORT_AT_MOST = 64,    /* ids sorted by themselves */
@@ -17,6 +19,7 @@ typedef struct level { /* of a walk: the state at a depth, and the children ther
     uint32_t state;
     const glk_row *row;
     const glk_trie_wide *wide;
+    bool pure; /* all bytes so far are characters that were counted */
 } level;
 
 typedef struct pair_level { /* the same of a state and its base */
@@ -33,6 +36,7 @@ typedef struct work {
     glk_vec levels;       /* level, by depth */
     uint32_t inside;      /* tokens found inside; listed in `kept` up to `listed_most` of them */
     uint32_t listed_most;
+    uint8_t counted;      /* groups of which all tokens are decided already, see counted.h */
     glk_vec pairs;        /* pair_level, by depth */
     glk_vec moved, kept;  /* u32: ids */
     glk_vec roots;        /* glk_exit_root */
@@ -210,9 +214,27 @@ static glk_status list_rests(work *self, const uint32_t *interior, bool *few) {
 
 /* ------------------------------------------------------------------ the whole trie */
 
+/* The same where some may be marked already. */
+static glk_status add_unmarked(work *self, uint32_t begin, uint32_t end) {
+    for (uint32_t t = begin; t < end; t++) {
+        uint32_t id = self->trie->tokens[t];
+        if (glk_mask_has(self->terminals->marks, id)) {
+            continue;
+        }
+        glk_mask_set(self->terminals->marks, id);
+        if (++self->inside <= self->listed_most) {
+            GLK_TRY(glk_vec_push_u32(&self->kept, id, self->err));
+        }
+    }
+    return GLK_OK;
+}
+
 /* The tokens [begin, end) stay inside.  They are listed while they are few. */
 static glk_status add_interior(work *self, uint32_t begin, uint32_t end) {
     const uint32_t *tokens = self->trie->tokens;
+    if (self->counted != 0) {
+        return add_unmarked(self, begin, end);
+    }
     for (uint32_t t = begin; t < end; t++) {
         glk_mask_set(self->terminals->marks, tokens[t]);
     }
@@ -220,6 +242,31 @@ static glk_status add_interior(work *self, uint32_t begin, uint32_t end) {
     return self->inside > self->listed_most
                ? GLK_OK
                : glk_trie_append(self->trie, begin, end, &self->kept, self->err);
+}
+
+/* Marks the tokens that their number of characters decides; the walk leaves out what holds only such. */
+static glk_status add_counted(work *self, uint32_t state) {
+    glk_terminals *terminals = self->terminals;
+    glk_counted what;
+    self->counted = 0;
+    GLK_TRY(glk_counted_find(terminals, state, &what, self->err));
+    if (what.groups == 0) {
+        return GLK_OK;
+    }
+    uint32_t size = terminals->vocab->size;
+    GLK_TRY(count_steps(self, size / 32));
+    GLK_TRY(glk_counted_mark(terminals, &what, terminals->marks, &self->inside, self->err));
+    self->counted = what.groups;
+    for (uint32_t id = 0; id < size && self->inside <= self->listed_most; id++) {
+        if (glk_mask_has(terminals->marks, id)) {
+            GLK_TRY(glk_vec_push_u32(&self->kept, id, self->err));
+        }
+    }
+    return GLK_OK;
+}
+
+static bool is_counted(const work *self, uint8_t byte) {
+    return byte < 0x80 && (glk_group_of(byte) & self->counted) != 0;
 }
 
 /* A node below which the terminal may end. */
@@ -237,6 +284,7 @@ static glk_status walk_all(work *self, uint32_t state) {
     uint64_t visited = 0;
     levels[0].state = state;
     levels[0].wide = glk_trie_wide_at(trie, 0);
+    levels[0].pure = self->counted != 0;
     GLK_TRY(row_of(self, state, &levels[0].row));
     uint32_t i = glk_trie_below(0, levels[0].wide, &levels[0].row->live);
     while (i < trie->count) {
@@ -244,7 +292,8 @@ static glk_status walk_all(work *self, uint32_t state) {
         level *above = &levels[node->depth - 1];
         const glk_bytes *live = &above->row->live;
         visited++;
-        if (!glk_bytes_has(live, node->byte)) {
+        bool decided = above->pure && (node->groups & ~self->counted) == 0;
+        if (decided || !glk_bytes_has(live, node->byte)) {
             i = glk_trie_beside(trie, i, above->wide, live);
             continue;
         }
@@ -265,6 +314,7 @@ static glk_status walk_all(work *self, uint32_t state) {
         level *own = above + 1;
         own->state = target;
         own->wide = glk_trie_wide_at(trie, i);
+        own->pure = above->pure && is_counted(self, node->byte);
         GLK_TRY(row_of(self, target, &own->row));
         if (glk_row_takes_below(own->row, node)) {
             GLK_TRY(add_interior(self, trie->nodes[i + 1].first, trie->nodes[node->skip].first));
@@ -323,6 +373,7 @@ static glk_status set_interior(work *self, glk_tokens *out) {
 
 static glk_status walk_whole(work *self, uint32_t state, glk_span *span) {
     bool few = true;
+    GLK_TRY(add_counted(self, state));
     GLK_TRY(walk_all(self, state));
     GLK_TRY(set_interior(self, &span->interior));
     GLK_TRY(list_rests(self, self->terminals->marks, &few));

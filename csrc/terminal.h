@@ -73,6 +73,7 @@ typedef struct glk_terminals {
     glk_table label_sets;  /* glk_label_set */
     glk_vec labels;        /* u32 scratch */
     uint32_t *marks;       /* scratch of span.c: a bit per token, all clear between uses; or NULL */
+    const uint8_t *measures; /* counted.h: groups and number of characters of each id; or NULL */
     glk_exprs *imported;   /* the store that `map` belongs to, retained; or NULL */
     glk_vec map;           /* u32 per expression of `imported` */
     glk_vec tagged;        /* glk_tagged */
