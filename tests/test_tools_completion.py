@@ -419,7 +419,7 @@ def mutate(value: Any, source: random.Random) -> Any:
             if isinstance(here[name], dict | list):
                 waiting.append(here[name])
     if not spots:
-        return source.choice(SCALARS)
+        return copy.deepcopy(source.choice(SCALARS))
     place, name = source.choice(spots)
     kind = source.randrange(5)
     if kind == 0:
