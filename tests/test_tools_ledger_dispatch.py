@@ -82,12 +82,12 @@ def test_a_late_result_settles_what_the_time_limit_left_open(ledger: Ledger) -> 
 
 
 def test_a_handler_longer_than_the_lease_keeps_it(database: str) -> None:
-    with Ledger(database, lease=0.4) as ledger:
+    with Ledger(database, lease=1.5) as ledger:
         seen: list[Any] = []
 
         def slow(arguments: Any) -> str:
-            for _ in range(12):
-                time.sleep(0.1)
+            for _ in range(5):
+                time.sleep(0.5)
                 seen.append(ledger.unresolved())
             return "r1"
 
