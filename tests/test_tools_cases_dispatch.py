@@ -485,7 +485,7 @@ class Turn:
         def handle(arguments: dict[str, Any]) -> Any:
             self.given[told["id"]] = arguments
             began = time.monotonic()
-            time.sleep(0.05)
+            time.sleep(0.4 if "may_overlap" in self.case["expect"] else 0.02)
             self.spans[told["id"]] = began, time.monotonic()
             return told.get("returns")
 

@@ -106,13 +106,15 @@ def test_asynchronous_handlers_run_either_way(dispatch: Any) -> None:
 
 
 def test_the_deadline_bounds_everything(dispatch: Any) -> None:
-    handler = Handler(lambda arguments: time.sleep(0.5))
+    goes_on = threading.Event()
+    handler = Handler(lambda arguments: goes_on.wait(10))
     dispatcher = Dispatcher([refund(handler)])
     assert dispatch(dispatcher, call(), ME.within(-1)).boundary == "deadline"
     assert not handler.seen
     began = time.monotonic()
-    assert dispatch(dispatcher, call(), ME.within(0.03)).outcome == "uncertain"
-    assert time.monotonic() - began < 0.45
+    assert dispatch(dispatcher, call(), ME.within(0.5)).outcome == "uncertain"
+    assert time.monotonic() - began < 5
+    goes_on.set()
     assert dispatcher.close(5)
 
 

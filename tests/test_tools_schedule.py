@@ -92,7 +92,7 @@ def outcomes(results: list[ToolResult]) -> list[tuple[str | None, str, str | Non
 
 
 def test_reads_run_at_once_and_keep_their_order(run: Any) -> None:
-    service = Service(seconds=0.1)
+    service = Service(seconds=0.4)
     results = run(service, [look("r1"), look("r2"), look("r3")])
     assert service.most == 3
     assert [result.call_id for result in results] == ["r1", "r2", "r3"]
@@ -112,7 +112,7 @@ def test_a_write_is_a_barrier(run: Any) -> None:
 
 
 def test_independent_calls_neither_wait_nor_hold(run: Any) -> None:
-    service = Service(seconds=0.1)
+    service = Service(seconds=0.4)
     results = run(service, [do("w1"), do("w2"), look("r1")], independent=["w1"])
     assert all(result.ok for result in results)
     assert not service.before("w1", "w2")
