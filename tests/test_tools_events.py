@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from gramlock.tools import Context, Dispatcher, Tool, ToolCall, ToolLimits
+from gramlock.tools import (
+    Accepted,
+    Context,
+    Dispatcher,
+    Tool,
+    ToolCall,
+    ToolError,
+    ToolLimits,
+    Violation,
+    invariant,
+    reference,
+)
 from tool_fakes import GOOD, ME, Handler, asynchronous, call, raising, refund, synchronous
 
 SECRET = {
@@ -110,6 +121,35 @@ def test_exception_texts_are_told_here_without_secrets(dispatch: Any, kept: Kept
     assert "ter2" not in kept.text()
     assert "47119" not in kept.text()
     assert kept.records[-1].levelno == logging.WARNING
+
+
+def test_what_a_handler_says_of_a_secret_is_left_out_of_events(dispatch: Any, kept: Kept) -> None:
+    words = f"no login as {ARGUMENTS['password']}"
+    refused = dispatch(Dispatcher([login(Handler(raising(ToolError(words))))]), attempt(), ME)
+    assert (refused.outcome, refused.message) == ("failed", words)
+    begun = login(lambda arguments: Accepted(f"logins/{arguments['pin']}"))
+    assert dispatch(Dispatcher([begun]), attempt(), ME).reference == "logins/47119"
+    assert "no login as" in kept.text()
+    assert "ter2" not in kept.text()
+    assert "47119" not in kept.text()
+
+
+@pytest.mark.parametrize("rules", ["checks", "preconditions"])
+def test_what_a_check_quotes_of_a_secret_is_shown_to_nobody(rules: str, kept: Kept) -> None:
+    wrong = [
+        invariant(lambda value: False, at=["$.user", "$.password"], expected="another"),
+        reference("$.pin", lambda pin: None, what="pin"),
+        lambda arguments, context: Violation("/nothing", "odd", "another", "47119"),
+    ]
+    result = Dispatcher([login(Handler(), **{rules: wrong})]).dispatch(attempt(), ME)
+    assert [(error.pointer, error.got) for error in result.errors] == [
+        ("/user", '"ann"'),
+        ("/password", "something else (not shown)"),
+        ("/pin", "something else (not shown)"),
+        ("/nothing", "something else (not shown)"),
+    ]
+    assert "ter2" not in kept.text() + result.to_text()
+    assert "47119" not in kept.text() + result.to_text()
 
 
 def test_secrets_of_a_result_are_left_out_of_later_faults(kept: Kept) -> None:

@@ -497,3 +497,19 @@ def test_the_entry_is_known_to_a_status_look_up(ledger: Ledger) -> None:
     assert result.outcome == "accepted"
     (entry,) = ledger.unresolved()
     assert (entry.id, entry.reference, entry.key.operation_id) == (result.entry_id, "op-5", "O1")
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"), [("", "nothing"), ("a\0", "U+0000"), ("x" * 5_000, "at most 1,000")]
+)
+def test_an_operation_id_that_cannot_be_kept_is_named(
+    tmp_path: Path, operation: str, words: str
+) -> None:
+    handler = Handler()
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        dispatcher = Dispatcher([refund(handler)], ledger=ledger)
+        result = dispatcher.dispatch(call(), Context(principal="p", operation_id=operation))
+    assert (result.outcome, result.boundary) == ("rejected", "ledger")
+    assert "operation id" in result.message
+    assert words in result.message
+    assert handler.seen == []

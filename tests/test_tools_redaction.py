@@ -129,3 +129,11 @@ def test_a_secret_never_reaches_a_violation() -> None:
         for violation in checked.validate(value):
             if violation.property is None:
                 assert "SECRET" not in str(violation), (value, violation)
+
+
+@pytest.mark.parametrize("keyword", ["additionalProperties", "unevaluatedProperties"])
+def test_a_misspelt_secret_is_left_out_where_other_members_are_forbidden(keyword: str) -> None:
+    schema = {**LOGIN, keyword: False}
+    assert redact({"user": "u", "passwrod": "p"}, schema) == {"user": "u", "passwrod": REDACTED}
+    items = {"prefixItems": [{"x-secret": True}], "items": False}
+    assert redact(["a", "b"], items) == [REDACTED, REDACTED]

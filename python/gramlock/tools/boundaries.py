@@ -25,7 +25,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..errors import ToolCallError
+from ..errors import LedgerError, ToolCallError
 from .approvals import Approval, ApprovalRequest, ApprovalStore
 from .call import BrokenCall, ToolCall, parse_tool_call
 from .canonical import digest
@@ -251,6 +251,7 @@ class Attempt:
         """The arguments make sense: all semantic checks, and all they find."""
         found = yield from self._rules.violations("domain", tool.checks, self._arguments)
         if found:
+            found = tool.validator.discreet(found, self._arguments)
             self._refuse("domain", "the arguments are well formed, but cannot be right", found)
         self._trail.passed("domain")
 
@@ -268,6 +269,7 @@ class Attempt:
             "precondition", tool.preconditions, self._arguments
         )
         if found:
+            found = tool.validator.discreet(found, self._arguments)
             self._refuse("precondition", "the current state does not allow it", found)
         self._trail.passed("precondition")
 
@@ -334,6 +336,10 @@ class Attempt:
         self._recording = Recording(self._parts, self._trail, tool, self._context, self._digest)
         if not self._recording.kept:
             return
+        try:
+            self._recording.check_key()
+        except LedgerError as error:
+            self._refuse("ledger", f"the operation cannot be recorded: {error}")
         try:
             found = yield self._recording.look_up()
         except Exception as error:

@@ -40,6 +40,7 @@ _LONGEST_NAME = 200
 _LONGEST_TEXT = 1_000
 _FRAMES = 20
 _ATTENTION = ("uncertain", "invalid_result")
+_WORDS = {"message", "errors", "reference"}  # which handlers and checks may have written
 
 
 Validates = Callable[[], "Validator | None"]
@@ -137,6 +138,7 @@ class Trail:
         level = logging.WARNING if outcome in _ATTENTION else logging.INFO
         if LOGGER.isEnabledFor(level) or self._recording():
             told = {name: value for name, value in fields.items() if value not in (None, (), "")}
+            self._clear(told)
             stored = told.get("stored")
             if isinstance(stored, StoredResult):
                 told["stored"] = {**stored.to_dict(), "excerpt": HIDDEN}
@@ -147,6 +149,18 @@ class Trail:
             if self._span.is_recording():
                 self._span.set_attribute("gramlock.outcome", outcome)
             self._span.end()
+
+    def _clear(self, told: dict[str, Any]) -> None:
+        """What handlers and checks wrote may quote the arguments' secrets."""
+        if not self._known or not any(name in told for name in _WORDS):
+            return
+        secrets = self._secrets()
+        for name in _WORDS & told.keys():
+            text = told[name]
+            if isinstance(text, tuple):
+                told[name] = tuple(_without(secrets, line) for line in text)
+            else:
+                told[name] = _without(secrets, text)
 
     def _recording(self) -> bool:
         return self._span is not None and bool(self._span.is_recording())
@@ -171,7 +185,7 @@ class Trail:
     def _told(self, error: BaseException) -> dict[str, Any]:
         told: dict[str, Any] = {"type": f"{type(error).__module__}.{type(error).__qualname__}"}
         try:
-            text = self._without_secrets(str(error))
+            text = _cut(_without(self._secrets(), str(error)), _LONGEST_TEXT) or ""
         except Exception:
             text = HIDDEN
         told["text"] = text
@@ -179,16 +193,23 @@ class Trail:
         told["frames"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
         return told
 
-    def _without_secrets(self, text: str) -> str:
+    def _secrets(self) -> list[str] | None:
+        """How the secrets of what is known are spelled, longest first; None if nobody can tell."""
         secrets: set[str] = set()
         for value, validator in self._known:
             shown = redacted(value, validator)
-            if shown is HIDDEN:  # nobody can tell what is secret
-                return "[not shown]"
+            if shown is HIDDEN:
+                return None
             secrets.update(_spellings(_differences(value, shown)))
-        for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, REDACTED)
-        return _cut(text, _LONGEST_TEXT) or ""
+        return sorted(secrets, key=len, reverse=True)
+
+
+def _without(secrets: list[str] | None, text: str) -> str:
+    if secrets is None:
+        return HIDDEN
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    return text
 
 
 def _differences(value: Any, shown: Any) -> Iterator[Any]:

@@ -83,6 +83,10 @@ class Recording:
         """The ledger's entry, once the intent is recorded."""
         return None if self._begun is None else self._begun.entry_id
 
+    def check_key(self) -> None:
+        """Raises :class:`LedgerError`, in words of its own, for a key that cannot be kept."""
+        self._key().check()
+
     def look_up(self) -> Block:
         """Asks the ledger about this operation."""
         assert self._ledger is not None
@@ -173,7 +177,7 @@ class Recording:
         if ending.kind == "refused":
             return (yield from self._refused(ending, call_id))
         if ending.kind == "broken":
-            message = _line(str(ending.error))
+            message = _told(ending.error)
             return (yield from self._broken_reply(message, call_id))
         if ending.error is not None:
             self._trail.fault("invoke", ending.error)
@@ -209,7 +213,7 @@ class Recording:
     def _refused(self, ending: Ending, call_id: str | None) -> Steps[ToolResult]:
         """The handler promises that nothing has changed."""
         assert isinstance(ending.error, ToolError)
-        message, told = _line(ending.error.message), ending.error.details
+        message, told = _told(ending.error.message), ending.error.details
         try:
             told = plain(told)
         except Exception as error:
@@ -402,7 +406,7 @@ def _evidence(ending: Ending) -> tuple[Any, Any, Any]:
         except Exception:
             return "invalid_result", None, details
     if ending.kind == "refused":
-        return "failed", None, {"message": _line(str(ending.error))}
+        return "failed", None, {"message": _told(ending.error)}
     return ("invalid_result" if ending.kind == "broken" else "uncertain"), None, None
 
 
@@ -419,7 +423,10 @@ def _stored_result(told: Any) -> StoredResult | None:
     return StoredResult.from_dict(told) if isinstance(told, Mapping) else None
 
 
-def _line(text: str) -> str:
-    """A handler's own words: valid text of bounded length."""
-    text = text.encode("utf-8", "replace").decode()
+def _told(words: Any) -> str:
+    """A handler's own words: valid text of bounded length. What they are changes no outcome."""
+    try:
+        text = str(words).encode("utf-8", "replace").decode()
+    except Exception:
+        return f"its message, of type {type(words).__name__}, cannot be written"
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"

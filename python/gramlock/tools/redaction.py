@@ -18,7 +18,7 @@ from typing import Any
 from .json_values import MAX_DEPTH
 from .patterns import matcher
 from .pointer import Place
-from .schemas import Prepared, is_marked
+from .schemas import FALSE, Prepared, is_marked
 
 __all__ = ["REDACTED", "Redactor", "redact"]
 
@@ -115,7 +115,10 @@ class Redactor:
         """The schemas about one member or item of the value that these are about."""
         find = _of_item if isinstance(token, int) else _of_member
         return [
-            inner for schema in schemas for inner in find(schema, token) if isinstance(inner, dict)
+            inner
+            for schema in schemas
+            for inner in find(schema, token)
+            if isinstance(inner, dict) and FALSE not in inner  # false names nothing
         ]
 
 

@@ -67,7 +67,8 @@ def examine(
         ToolDefinitionError: It is no schema.
         MissingDependencyError: ``jsonschema`` or ``regress`` is not installed.
     """
-    found = validator_of(schema, formats).validate(value)
+    validator = validator_of(schema, formats)
+    found = validator.validate(value)
     if found:
         return found
     for check in checks:
@@ -81,7 +82,7 @@ def examine(
             if on_failure is not None:
                 on_failure(check, error)
             found.append(closed(check, "domain"))
-    return found
+    return validator.discreet(found, value)
 
 
 def _close(awaitable: Any) -> None:

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any
 
-from ..errors import LimitError, NotJsonError, ToolDefinitionError
+from ..errors import LimitError, NotJsonError, PointerError, ToolDefinitionError
 from .canonical import canonical
 from .json_values import MAX_DEPTH, fault_in
 from .metaschemas import problems_of
-from .pointer import Place, to_path, to_pointer
+from .pointer import Place, locate, to_path, to_pointer
 from .quick import Check, quick_check
 from .redaction import Redactor
 from .schemas import Walk, prepare, registry
@@ -41,6 +42,7 @@ _KEPT = 128
 _STEPS = 10_000  # of a validation's budget; more for each part of the value
 _STEPS_OF_A_PART = 20
 _SHORT_DESCRIPTION = 200
+_NOT_SHOWN = "something else (not shown)"
 
 
 class Validator:
@@ -112,6 +114,22 @@ class Validator:
         """A copy of the value without what the schema marks as secret."""
         return value if self._redactor is None else self._redactor.redact(value)
 
+    def discreet(self, found: list[Violation], instance: Any) -> list[Violation]:
+        """The same violations of checks; what they quote of a secret value is left out."""
+        if self._redactor is None:
+            return found
+        return [
+            replace(one, got=_NOT_SHOWN) if one.got and self._is_secret(one, instance) else one
+            for one in found
+        ]
+
+    def _is_secret(self, found: Violation, instance: Any) -> bool:
+        assert self._redactor is not None
+        try:
+            return self._redactor.is_secret(locate(instance, found.pointer)[0])
+        except PointerError:  # it may quote anything
+            return True
+
     def _is_quickly_valid(self, instance: Any) -> bool:
         if self._quick is None:
             return False
@@ -180,7 +198,7 @@ class Validator:
         if got is None:
             got = describe(problem.instance, secret=secret)
         elif secret and got and rule != "type":
-            got = "something else (not shown)"
+            got = _NOT_SHOWN
         description = problem.description
         if description is None and member is None:
             description = problem.schema.get("description")
