@@ -193,3 +193,20 @@ def test_anything_is_a_call_or_refused(raw: Any) -> None:
         assert parse_tool_call({"name": call.name, "arguments": call.arguments}) == ToolCall(
             call.name, call.arguments
         )
+
+
+@pytest.mark.parametrize(
+    ("own", "status"),
+    [
+        (None, "complete"),
+        ("completed", "complete"),
+        ("incomplete", "length"),
+        ("in_progress", "paused"),
+        ("cancelled", "cancelled"),
+        ("new word", "error"),
+        (5, "malformed"),
+    ],
+)
+def test_a_call_that_says_itself_that_it_was_cut_is_not_complete(own: Any, status: str) -> None:
+    item = {"type": "function_call", "call_id": "c", "name": "pay", "arguments": "{}"}
+    assert parse_tool_call({**item, "status": own}).status == status

@@ -105,6 +105,11 @@ _BESIDE = frozenset(
     "name type index status namespace caller toolset_name thought_signature thoughtSignature "
     "cache_control async".split()
 ) | {*_IDS, *_ARGUMENTS}
+_OWN_STATUS: dict[str, Status] = {
+    "completed": "complete",
+    "incomplete": "length",
+    "in_progress": "paused",
+}
 _SERVER_TOOL = "a server_tool_use is executed by the provider"
 _LONGEST_NAME = 1000
 _LONGEST_ID = 4000
@@ -121,6 +126,9 @@ def parse_tool_call(raw: str | bytes | Mapping[str, Any]) -> ToolCall:
     Raises:
         ToolCallError: It is no call; a ValueError. Its ``layer`` says which part is wrong:
             ``"call"`` (the text or object as a whole), ``"name"`` or ``"arguments"``.
+
+    A call that bears a ``status`` of its own, as items of OpenAI's responses do, has that one:
+    what is ``incomplete`` or ``in_progress`` is not complete on anyone's word.
     """
     if isinstance(raw, str | bytes | bytearray):
         try:
@@ -131,7 +139,17 @@ def parse_tool_call(raw: str | bytes | Mapping[str, Any]) -> ToolCall:
         raise ToolCallError(f"expected an object, got {type_name(raw)}", "call")
     inner = _unwrapped(raw)
     name = _name(inner)
-    return ToolCall(name, _arguments(inner), read_id(inner) or read_id(raw))
+    return ToolCall(name, _arguments(inner), read_id(inner) or read_id(raw), _own_status(raw))
+
+
+def _own_status(call: Mapping[str, Any]) -> Status:
+    """The status that a call bears itself; without one it is complete on the caller's word."""
+    own = call.get("status")
+    if own is None:
+        return "complete"
+    if not isinstance(own, str):
+        return "malformed"
+    return _OWN_STATUS.get(own, own if own in STATUSES else "error")
 
 
 def read_id(call: Mapping[str, Any]) -> str | None:
@@ -152,7 +170,8 @@ def call_from(raw: Any, status: Status = "complete") -> ToolCall | BrokenCall:
         status: How the completion that holds it ended.
     """
     try:
-        return replace(parse_tool_call(raw), status=status)
+        call = parse_tool_call(raw)
+        return call if status == "complete" else replace(call, status=status)
     except ToolCallError as error:
         return broken(raw, error, status)
 
