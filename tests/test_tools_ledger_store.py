@@ -325,3 +325,31 @@ def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingDependencyError, match=r"gramlock\[postgres\]"):
         Ledger("postgresql://127.0.0.1/d")
+
+
+def test_a_file_that_was_removed_or_replaced_takes_no_writes(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    ledger = Ledger(path)
+    assert isinstance(ledger.begin(OperationKey("p", "pay", "1"), "d"), Begun)
+    path.unlink()
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="No such file"):
+            ledger.begin(OperationKey("p", "pay", "2"), "d")
+    with Ledger(path) as other:
+        with pytest.raises(LedgerError, match="another file"):
+            ledger.begin(OperationKey("p", "pay", "2"), "d")
+        with pytest.raises(LedgerError, match="another file"):
+            ledger.look_up(OperationKey("p", "pay", "1"), "d")
+        assert other.look_up(OperationKey("p", "pay", "1"), "d").kind == "none"
+
+
+def test_a_relative_path_means_the_directory_of_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger("ledger.db")
+    ledger.close()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert isinstance(ledger.begin(OperationKey("p", "pay", "1"), "d"), Begun)
+    assert not (tmp_path / "elsewhere" / "ledger.db").exists()

@@ -141,6 +141,7 @@ class Store:
         self.url = _url(path_or_url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self._pid = os.getpid()
+        self._file: tuple[int, int] | None = None
         # The driver's own errors come bare from where connections are set up.
         self._errors: tuple[type[Exception], ...] = (
             _sqlalchemy().exc.SQLAlchemyError,
@@ -153,6 +154,7 @@ class Store:
                 _prepare_file(Path(self.url.database), create)
             self._engine = self._connect()
             self._prepare(create)
+            self._file = self._identity()
 
     def __str__(self) -> str:
         return str(self.url.render_as_string(hide_password=True))
@@ -183,15 +185,29 @@ class Store:
     def reading(self) -> Iterator[Any]:
         """A transaction that only reads."""
         with self.reported("read"), self.engine.connect() as connection:
+            self._check_file()
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
         """A transaction that holds SQLite's write lock from its start; commits at the end."""
         with self.reported("written"), self.engine.connect() as plain:
+            self._check_file()
             connection = plain.execution_options(gramlock_immediate=True)
             with connection.begin():
                 yield connection
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file SQLite's path names at this moment."""
+        if not self.sqlite:
+            return None
+        found = os.stat(self.url.database)
+        return found.st_dev, found.st_ino
+
+    def _check_file(self) -> None:
+        """A file that was removed or replaced takes writes that nobody will ever read."""
+        if self._file is not None and self._identity() != self._file:
+            raise OSError("another file has taken its place")
 
     def now(self, connection: Any, lock: str | None = None) -> float:
         """Seconds since 1970; on PostgreSQL the server's, which all machines share.
@@ -279,7 +295,8 @@ def _url(path_or_url: str | os.PathLike[str]) -> Any:
     if kind == "sqlite":
         if url.database in (None, "", ":memory:") or url.query:
             raise LedgerError("a ledger in SQLite is a file: what lives in memory is no record")
-        return url.set(drivername="sqlite")
+        # Absolute: a process that changes its directory keeps its ledger.
+        return url.set(drivername="sqlite", database=os.path.abspath(url.database))
     return url.set(drivername="postgresql+psycopg")
 
 

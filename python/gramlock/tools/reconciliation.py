@@ -33,7 +33,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -130,7 +130,7 @@ def reconcile(
     tools: Iterable[Tool],
     context: Any = None,
     *,
-    entries: Collection[str] | None = None,
+    entries: Iterable[str | Entry] | None = None,
     tool: str | None = None,
 ) -> list[Reconciliation]:
     """Ask the receivers about all unresolved writes, and record what follows.
@@ -140,7 +140,7 @@ def reconcile(
         tools: A tool set; entries of tools that are not among them stay as they are.
         context: What the look-ups are called with; by default a
             :class:`~gramlock.tools.context.Context` of the entry's own principal and operation id.
-        entries: Only those of these ids.
+        entries: Only these, or those of these ids.
         tool: Only those of the tool of this name.
 
     Returns:
@@ -174,7 +174,7 @@ async def reconcile_async(
     tools: Iterable[Tool],
     context: Any = None,
     *,
-    entries: Collection[str] | None = None,
+    entries: Iterable[str | Entry] | None = None,
     tool: str | None = None,
 ) -> list[Reconciliation]:
     """As :func:`reconcile`, with look-ups that may be coroutine functions; one after the other.
@@ -232,9 +232,16 @@ class _Work:
 
 
 def _claimed(
-    ledger: Ledger, tools: Iterable[Tool], wanted: Collection[str] | None, tool: str | None
+    ledger: Ledger,
+    tools: Iterable[Tool],
+    entries: Iterable[str | Entry] | None,
+    tool: str | None,
 ) -> Iterator[_Work | Reconciliation]:
     """The unresolved entries, each claimed when its turn comes."""
+    wanted = None
+    if entries is not None:
+        entries = [entries] if isinstance(entries, str) else entries
+        wanted = {one if isinstance(one, str) else one.id for one in entries}
     by_name = {each.name: each for each in tools}
     for entry in ledger.unresolved(tool=tool):
         if wanted is not None and entry.id not in wanted:
