@@ -688,3 +688,24 @@ def test_a_context_is_of_the_application() -> None:
     assert context.seconds_left() is None
     near = context.within(5)
     assert near.within(60).deadline == near.deadline
+
+
+@pytest.mark.parametrize("context", [{"principal": "agent"}, "agent", 0, {}])
+def test_who_acts_is_told_by_a_context_or_nobody(context: Any) -> None:
+    handler = Handler()
+    with pytest.raises(TypeError, match="context is a Context or None"):
+        Dispatcher([refund(handler)]).dispatch(call(), context)
+    assert handler.seen == []
+
+
+class _Mute(InvalidResultError):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [(ToolError(5), "failed"), (ToolError(None), "failed"), (_Mute(), "invalid_result")],  # type: ignore[arg-type]
+)
+def test_words_that_are_none_change_no_outcome(error: Exception, outcome: str) -> None:
+    assert Dispatcher([refund(Handler(raising(error)))]).dispatch(call(), ME).outcome == outcome

@@ -1,7 +1,8 @@
 """The dispatcher: the one way from a call to its handler.
 
 :meth:`Dispatcher.dispatch` takes a call through the boundaries of :mod:`gramlock.tools.boundaries`
-and returns a :class:`ToolResult`, whatever happens. It raises in three cases only:
+and returns a :class:`ToolResult`, whatever happens. For what a model may send it raises in three
+cases only:
 ``KeyboardInterrupt``, ``SystemExit`` and, in :meth:`Dispatcher.dispatch_async`, the caller's own
 cancellation; a write that was under way is recorded as uncertain first. A hostile call, a rule that
 raises, recursion, overflow and a full disk are results.
@@ -134,6 +135,9 @@ class Dispatcher:
         Returns:
             The one result, with the call's id. Asynchronous handlers run in a thread with an event
             loop of its own; asynchronous rules are refused.
+
+        Raises:
+            TypeError: *context* is the application's, and is no :class:`Context`.
         """
         return drive(self._attempt(call, context, duplicate_ok).run())
 
@@ -148,6 +152,8 @@ class Dispatcher:
         return await drive_async(self._attempt(call, context, duplicate_ok).run())
 
     def _attempt(self, call: Any, context: Context | None, duplicate_ok: bool) -> Attempt:
+        if context is not None and not isinstance(context, Context):
+            raise TypeError(f"context is a Context or None, not {type(context).__name__}")
         return Attempt(self._parts, call, context or Context(), duplicate_ok)
 
     def dispatch_all(
