@@ -1,6 +1,7 @@
 /* api.c -- the boundary: what gramlock.h offers over expressions and vocabularies, with the locks
  * that the stages below leave to their owners.  Programs, matchers, grammars and logits export
  * their own functions from their own files. */
+#include "apart.h"
 #include "charset.h"
 #include "terminal.h"
 
@@ -133,7 +134,8 @@ glk_status glk_exprs_is_empty(glk_exprs *self, uint32_t item, uint64_t max_steps
     uint32_t base = start(self);
     glk_status status = check_ids(self, &item, 1, err);
     if (status == GLK_OK) {
-        status = glk_expr_is_empty(self, item, &max_steps, out, err);
+        enum { NEAR = 5000 };
+        status = glk_expr_is_empty_apart(self, item, NEAR, &max_steps, out, err);
     }
     return finish(self, base, status);
 }

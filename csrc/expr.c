@@ -115,6 +115,7 @@ glk_status glk_exprs_init(glk_exprs *self, const char *budget, uint64_t max_byte
     glk_table_init(&self->exprs, &self->account, sizeof(glk_expr));
     glk_index_init(&self->index, &self->account);
     glk_vec_init(&self->scratch, &self->account, sizeof(uint32_t));
+    glk_vec_init(&self->apart_map, NULL, sizeof(uint32_t));
     self->alphabet = alphabet != NULL ? *alphabet : glk_bytes_all();
     atomic_init(&self->references, 1);
     void *memo = NULL;
@@ -135,6 +136,8 @@ glk_status glk_exprs_init(glk_exprs *self, const char *budget, uint64_t max_byte
 }
 
 void glk_exprs_destroy(glk_exprs *self) {
+    glk_exprs_release(self->apart);
+    glk_vec_free(&self->apart_map);
     glk_release(&self->account, self->memo, MEMO_ENTRIES * sizeof(glk_derived));
     glk_arena_free(&self->arena);
     glk_table_free(&self->exprs);

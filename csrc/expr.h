@@ -93,6 +93,9 @@ struct glk_exprs {
     uint32_t stamp;    /* the latest one */
     uint32_t byte[256]; /* classes of single bytes, NEVER until they are made: texts are long */
     glk_bytes alphabet; /* the bytes that exist; emptiness looks at no others */
+    glk_exprs *apart;  /* apart.c: another store for long searches, or NULL */
+    glk_vec apart_map; /* u32 per expression of this one */
+    bool far;          /* the latest search went there */
     pthread_mutex_t lock;       /* taken by the glk_exprs_* functions, not by glk_expr_* */
     _Atomic uint32_t references;
 };

@@ -1,6 +1,7 @@
 /* program.c -- see program.h. */
 #include "program.h"
 
+#include "apart.h"
 #include "strip.h"
 
 /* ------------------------------------------------------------------ what rewriting asks */
@@ -29,7 +30,8 @@ static glk_status env_key(void *context, const glk_exprs *from, uint32_t expr, u
 
 static glk_status env_is_empty(void *context, uint32_t expr, bool *out, glk_error *err) {
     compilation *self = context;
-    return glk_expr_is_empty(&self->terminals->exprs, expr, &self->steps, out, err);
+    return glk_expr_is_empty_apart(&self->terminals->exprs, expr, GLK_SEARCH_NEAR, &self->steps,
+                                   out, err);
 }
 
 static bool env_is_nullable(void *context, uint32_t expr) {

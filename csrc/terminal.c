@@ -1,6 +1,8 @@
 /* terminal.c -- see terminal.h. */
 #include "terminal.h"
 
+#include "apart.h"
+
 /* ------------------------------------------------------------------ registry */
 
 static glk_status add_label_set(glk_terminals *self, const uint32_t *labels, uint32_t count,
@@ -199,7 +201,7 @@ glk_status glk_terminals_import_is_empty(glk_terminals *self, glk_exprs *from, u
         }
     }
     GLK_TRY(glk_terminals_import(self, from, expr, &copy, err));
-    return glk_expr_is_empty(&self->exprs, copy, steps, out, err);
+    return glk_expr_is_empty_apart(&self->exprs, copy, GLK_SEARCH_NEAR, steps, out, err);
 }
 
 /* ------------------------------------------------------------------ states */

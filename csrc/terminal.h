@@ -27,6 +27,7 @@
 #include "expr.h"
 #include "vocab.h"
 
+enum { GLK_SEARCH_NEAR = 50000 }; /* steps of a search whose derivatives the states will want */
 enum { GLK_TAGS = 128 }; /* labels below are met by nearly every grammar */
 enum { GLK_LABELS_NONE = 0, GLK_LABELS_PLAIN = 1 }; /* not accepting; accepting without a label */
 

@@ -24,7 +24,7 @@ C_LEVELS = [
     ["gramlock", "common", "text", "arena", "vec", "hash", "bitmask"],
     ["groups"],
     ["trie", "vocab", "document"],
-    ["expr", "derive", "texts", "free_groups", "strip", "charset"],
+    ["expr", "derive", "texts", "free_groups", "strip", "charset", "apart"],
     [
         "formula",
         "feasible",

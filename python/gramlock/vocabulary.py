@@ -31,7 +31,7 @@ from .tokenizers.table import MOST_IDS
 
 __all__ = ["Vocabulary"]
 
-_BUDGET = 512 << 20
+_BUDGET = 256 << 20
 _KEPT = 64
 
 _Key = TypeVar("_Key", bound=Hashable)

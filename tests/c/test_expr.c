@@ -1,6 +1,7 @@
 /* test_expr.c -- expressions against their meaning: random ones, all strings of up to six letters.
  * Then the claims of expr.h one by one: canonical forms, bounds, byte classes, emptiness, simpler
  * relatives, copies, budgets. */
+#include "apart.h"
 #include "languages.h"
 
 static glk_exprs store;
@@ -609,6 +610,51 @@ static void searches_end_within_their_budget(void) {
     glk_exprs_destroy(&store);
 }
 
+/* What a search apart finds is what one in place finds, within the same budget, and it leaves less behind. */
+static void searches_apart_find_the_same(void) {
+    uint32_t apart = 0;
+    for (uint32_t round = 0; round < 2000; round++) {
+        taste like = {.checked = true, .most = 9};
+        bool here, there;
+        uint64_t steps = UINT64_MAX, near = check_random(30), left = UINT64_MAX;
+        glk_exprs other;
+        CHECK_OK(glk_exprs_init(&other, "test_bytes", 0, NULL, NULL));
+        open_store(NULL);
+        for (uint32_t i = 0; i < 3; i++) {
+            made a = random_made(&store, 3, &like), b = random_made(&store, 3, &like);
+            made item = make_and(&store, &a, &b);
+            uint32_t copy;
+            glk_vec copies;
+            glk_vec_init(&copies, NULL, sizeof(uint32_t));
+            CHECK_OK(glk_expr_import(&other, &store, item.expr, &copies, &copy, NULL));
+            glk_vec_free(&copies);
+            CHECK_OK(glk_expr_is_empty(&other, copy, &steps, &here, NULL));
+            CHECK_OK(glk_expr_is_empty_apart(&store, item.expr, near, &left, &there, NULL));
+            CHECK_EQUAL(here, there);
+            uint64_t none = 0; /* known by now */
+            CHECK_OK(glk_expr_is_empty(&store, item.expr, &none, &there, NULL));
+            CHECK_EQUAL(here, there);
+            CHECK_EQUAL(store.scratch.count, 0);
+        }
+        apart += store.apart != NULL;
+        glk_exprs_destroy(&store);
+        glk_exprs_destroy(&other);
+    }
+    CHECK(apart > 100);
+    glk_error err = {.code = GLK_OK};
+    glk_status status;
+    bool empty = false;
+    open_store(NULL);
+    uint32_t expr = hidden_never(&store, &err, &status), before = store.exprs.count;
+    uint64_t steps = 2;
+    CHECK_EQUAL(glk_expr_is_empty_apart(&store, expr, 1, &steps, &empty, &err), GLK_ERR_LIMIT);
+    CHECK(strcmp(err.budget, "steps") == 0 && !empty);
+    steps = UINT64_MAX;
+    CHECK_OK(glk_expr_is_empty_apart(&store, expr, 1, &steps, &empty, &err));
+    CHECK(empty && store.apart != NULL && store.exprs.count < before + 10);
+    glk_exprs_destroy(&store);
+}
+
 static void bytes_are_limited(void) {
     glk_error err = {.code = GLK_OK};
     open_store(NULL);
@@ -635,7 +681,7 @@ static glk_status use_store(glk_exprs *exprs, glk_exprs *other, glk_vec *map, gl
     uint64_t steps = 10000;
     uint32_t never = hidden_never(exprs, err, &status);
     GLK_TRY(status);
-    GLK_TRY(glk_expr_is_empty(exprs, never, &steps, &empty, err));
+    GLK_TRY(glk_expr_is_empty_apart(exprs, never, 1, &steps, &empty, err));
     GLK_TRY(glk_expr_literal(exprs, (const uint8_t *)"aab", 3, GLK_EXPR_EPSILON, &text, err));
     GLK_TRY(glk_expr_class(exprs, &most, &all, err));
     GLK_TRY(glk_expr_rep(exprs, all, 2, 100, &all, err));
@@ -745,6 +791,7 @@ int main(void) {
     nesting_is_bounded();
     misplaced_tags_are_refused();
     searches_end_within_their_budget();
+    searches_apart_find_the_same();
     bytes_are_limited();
     few_texts_are_listed();
     CHECK(check_failing_allocations(attempt_store, NULL) >= 10);
