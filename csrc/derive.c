@@ -22,6 +22,10 @@ glk_status glk_expr_derive(glk_exprs *self, uint32_t item, uint8_t byte, uint32_
         *out = GLK_EXPR_EPSILON;
         return GLK_OK;
     }
+    if (e->kind == GLK_CAT && glk_expr_at(self, e->a)->kind == GLK_CLASS) {
+        *out = e->b; /* most derivatives are of literals; they leave the memo to others */
+        return GLK_OK;
+    }
     glk_derived *memo = glk_expr_memo(self, item, byte);
     if (memo->expr == item && memo->byte == byte && item > GLK_EXPR_ANY) {
         *out = memo->result;

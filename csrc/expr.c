@@ -494,6 +494,11 @@ static glk_status intern_list(glk_exprs *self, glk_expr_kind kind, uint32_t base
 
 /* The or of what lies on the scratch stack from `base` on; pops it. */
 glk_status glk_expr_or_scratch(glk_exprs *self, uint32_t base, uint32_t *out, glk_error *err) {
+    if (self->scratch.count - base == 1) {
+        *out = GLK_VEC_U32(&self->scratch)[base];
+        self->scratch.count = base;
+        return GLK_OK;
+    }
     glk_status status = splice(self, base, GLK_OR, err);
     if (status == GLK_OK) {
         status = join_classes(self, base, false, err);

@@ -353,10 +353,20 @@ static glk_status pack(glk_terminals *self, const sketch *draft, glk_row **out, 
 
 /* The groups of ASCII whose every character leaves the state as it is. */
 static uint8_t steady_groups(const glk_terminals *self, const sketch *draft, uint32_t state) {
+    glk_bytes same = {{0}};
+    for (uint32_t word = 0; word < 2; word++) {
+        for (uint64_t bits = draft->live.word[word]; bits != 0; bits &= bits - 1) {
+            uint32_t b = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            same.word[word] |= draft->target[b] == state ? bits & (0 - bits) : 0;
+        }
+    }
+    if (glk_bytes_empty(&same)) { /* nearly always, and at once in a literal */
+        return 0;
+    }
     uint8_t groups = GLK_GROUPS_ASCII;
     for (uint32_t b = 0; b < 0x80; b++) {
-        bool same = glk_bytes_has(&draft->live, (uint8_t)b) && draft->target[b] == state;
-        if (!same && glk_bytes_has(&self->exprs.alphabet, (uint8_t)b)) {
+        if (!glk_bytes_has(&same, (uint8_t)b) &&
+            glk_bytes_has(&self->exprs.alphabet, (uint8_t)b)) {
             groups &= (uint8_t)~glk_group_of((uint8_t)b);
         }
     }
