@@ -5,6 +5,7 @@ What the masks say is the business of test_agree.py; here it is what a matcher d
 
 from __future__ import annotations
 
+import collections
 import copy
 import random
 from typing import Any
@@ -195,6 +196,32 @@ def test_what_is_no_bitmask(vocabulary: gramlock.Vocabulary, bitmask: Any) -> No
         regex(vocabulary, "a").fill_next_token_bitmask(bitmask)
 
 
+def test_equal_schemas_share_a_program_and_others_do_not(vocabulary: gramlock.Vocabulary) -> None:
+    def constant(value: Any) -> gramlock.Program:
+        return vocabulary.compile({"const": value})
+
+    schema = copy.deepcopy(SCHEMA)
+    first = vocabulary.compile(schema)
+    assert vocabulary.compile(copy.deepcopy(SCHEMA)) is first
+    subclass = collections.OrderedDict(schema)  # no plain dictionary: told apart by its JSON
+    assert vocabulary.compile(subclass) is vocabulary.compile(collections.OrderedDict(schema))
+    schema["required"].append("n")  # type: ignore[attr-defined]
+    changed = vocabulary.compile(schema)  # the same object, another content
+    assert changed is not first
+    assert first.matcher().accept_bytes(b'{"ok":true}')
+    assert not changed.matcher().accept_bytes(b'{"ok":true}')
+    assert vocabulary.compile(schema, whitespace="compact") is not changed
+    assert len({constant(value) for value in (1, 1.0, True, "1", [1], None)}) == 6
+    names = ["b", "a"]
+    both = [{"properties": dict.fromkeys(order, True)} for order in (names, names[::-1])]
+    assert vocabulary.compile(both[0]) is not vocabulary.compile(both[1])
+    deep: dict[str, Any] = {}
+    for _ in range(3000):  # deeper than may be written: not kept, and refused as ever
+        deep = {"not": deep}
+    with pytest.raises(gramlock.GramlockError):
+        vocabulary.compile(deep)
+
+
 def test_a_sequence_over_budget_says_so_and_stays(vocabulary: gramlock.Vocabulary) -> None:
     schema = {"type": "array", "items": {"type": "object"}}
     limits = gramlock.Limits(program_bytes=40_000)
@@ -251,12 +278,6 @@ def test_rows_of_logits_may_not_share_memory() -> None:
         with pytest.raises(ValueError, match=r"rows|last axis"):
             gramlock.apply_token_bitmask_inplace(bad, bitmask)
     gramlock.apply_token_bitmask_inplace(logits[:0], bitmask)
-
-
-def test_equal_schemas_share_a_program(vocabulary: gramlock.Vocabulary) -> None:
-    first, second = vocabulary.compile({"type": "null"}), vocabulary.compile({"type": "null"})
-    assert first is second
-    assert vocabulary.compile({"type": "null"}, whitespace="compact") is not first
 
 
 def test_handles_may_be_dropped_in_any_order() -> None:
