@@ -1,6 +1,7 @@
 # One environment in .venv for everything. Each target installs what it needs, once.
 #
 #   make demo       a small real model writes JSON under a schema, on this machine's CPU
+#   make demo-tools the same model asks a ticket service for things; every check, a lost answer
 #   make test       the quick tests             make test-long   the long suites, whole
 #   make lint       ruff, mypy, C warnings      make test-c      C unit tests under sanitizers
 #   make bench      a table of timings, and a dated record in benchmarks/record
@@ -10,7 +11,7 @@
 #   TORCH=torch==2.13.0   which PyTorch to install ("" to keep what is in .venv)
 #   PIP_ARGS=...          further arguments for pip when it installs PyTorch, such as --index-url
 #                         with PyTorch's own CPU index where a plain torch is a CUDA build
-#   ARGS=...              further arguments for the command behind demo, test, bench, compare
+#   ARGS=...              further arguments for the command behind demo, demo-tools, test, bench, compare
 
 PYTHON ?= python3
 CC ?= cc
@@ -23,7 +24,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 NATIVE := pyproject.toml setup.py csrc/binding.py $(wildcard csrc/*.[ch])
 
-.PHONY: help demo test test-long test-c lint bench compare dist clean FORCE
+.PHONY: help demo demo-tools test test-long test-c lint bench compare dist clean FORCE
 .DEFAULT_GOAL := help
 
 help:
@@ -63,6 +64,11 @@ $(VENV)/compare: $(VENV)/dev
 	$(PIP) install --editable ".[compare]"
 	@touch $@
 
+$(VENV)/example: $(VENV)/run
+	@echo "== installing what the example needs"
+	$(PIP) install --editable ".[cli,hf,tools,example]"
+	@touch $@
+
 # Linters need neither PyTorch nor a build of the package.
 $(VENV)/lint: pyproject.toml | $(VENV)/made
 	@echo "== installing the linters"
@@ -73,6 +79,9 @@ $(VENV)/lint: pyproject.toml | $(VENV)/made
 
 demo: $(VENV)/run
 	$(BIN)/gramlock demo $(ARGS)
+
+demo-tools: $(VENV)/example
+	PYTHONPATH=examples $(BIN)/python -m ticket_service $(ARGS)
 
 test: $(VENV)/dev
 	$(BIN)/python -m pytest $(ARGS)
