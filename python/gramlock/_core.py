@@ -604,6 +604,14 @@ class VocabularyHandle:
         return {name: int(getattr(out, name)) for name, _ in ffi.typeof(out).item.fields}
 
 
+@functools.lru_cache(maxsize=16)
+def _limits(program_bytes: int, steps: int) -> Any:
+    """A program's budgets as the core takes them; they are few, and it only reads them."""
+    return ffi.new(
+        "glk_limits *", (_budget("program_bytes", program_bytes), _budget("steps", steps))
+    )
+
+
 class ProgramHandle:
     """A grammar compiled for a vocabulary. Thread-safe."""
 
@@ -611,10 +619,7 @@ class ProgramHandle:
         self, vocabulary: VocabularyHandle, grammar: GrammarHandle, limits: Limits
     ) -> None:
         out, error = ffi.new("glk_program **"), scratch.error
-        budget = ffi.new(
-            "glk_limits *",
-            (_budget("program_bytes", limits.program_bytes), _budget("steps", limits.steps)),
-        )
+        budget = _limits(limits.program_bytes, limits.steps)
         status = lib.glk_program_new(vocabulary._handle, grammar._handle, budget, out, error)
         if status != _OK:
             raise_status(status, error)
