@@ -642,8 +642,8 @@ def test_bad_schemas_close_their_tool_and_no_other(dispatch: Any) -> None:
     worse = Tool("worse", "Worse.", {"type": "object"}, handler, result={"type": "no"})
     dispatcher = Dispatcher([bad, worse, refund(Handler())])
     assert dispatch(dispatcher, call({}, "bad"), ME).boundary == "schema"
+    assert dispatch(dispatcher, call({}, "worse"), ME).boundary == "schema"  # of its result
     assert not handler.seen
-    assert dispatch(dispatcher, call({}, "worse"), ME).outcome == "invalid_result"
     assert dispatch(dispatcher, call(), ME).ok
 
 
@@ -709,3 +709,20 @@ class _Mute(InvalidResultError):
 )
 def test_words_that_are_none_change_no_outcome(error: Exception, outcome: str) -> None:
     assert Dispatcher([refund(Handler(raising(error)))]).dispatch(call(), ME).outcome == outcome
+
+
+@pytest.mark.parametrize("deadline", [float("nan"), "5", True])
+def test_a_deadline_is_a_time(deadline: Any) -> None:
+    with pytest.raises(TypeError, match="deadline"):
+        Context(deadline=deadline)
+
+
+@pytest.mark.parametrize(
+    "options", [{"ledger": "x.db"}, {"approvals": {}}, {"results": "directory"}]
+)
+def test_parts_that_would_fail_after_an_effect_are_refused_before(options: Any) -> None:
+    with pytest.raises(TypeError, match="has no method"):
+        Dispatcher([refund(Handler())], **options)
+    for grace in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match="grace"):
+            Dispatcher([refund(Handler())], grace=grace)

@@ -480,3 +480,12 @@ def flat(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [inner for item in value for inner in flat(item)]
     return [value]
+
+
+def test_parameters_by_position_are_refused_in_words_of_the_function() -> None:
+    def pay(amount: int, /) -> int:
+        """Pays."""
+        return amount
+
+    with pytest.raises(ToolDefinitionError, match="tool 'pay': it takes amount: int by position"):
+        Tool.from_function(pay)

@@ -513,3 +513,12 @@ def test_an_operation_id_that_cannot_be_kept_is_named(
     assert "operation id" in result.message
     assert words in result.message
     assert handler.seen == []
+
+
+def test_a_result_that_the_record_could_not_hold_does_not_read_as_null(ledger: Ledger) -> None:
+    tool = refund(lambda arguments: "x" * 2_000_000, limits=ToolLimits(result_bytes=None))
+    dispatcher = Dispatcher([tool], ledger=ledger)
+    assert len(dispatcher.dispatch(call(), O1).value) == 2_000_000
+    again = dispatcher.dispatch(call(), O1)
+    assert (again.outcome, again.replayed, again.value) == ("completed", True, None)
+    assert "not on record" in again.to_text()

@@ -52,6 +52,10 @@ class Context:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise TypeError(f"{name} is a str or None, not {type(value).__name__}")
+        if self.deadline is not None:
+            known = isinstance(self.deadline, int | float) and not isinstance(self.deadline, bool)
+            if not known or self.deadline != self.deadline:  # NaN is later than any time
+                raise TypeError(f"deadline is a number of seconds or None, not {self.deadline!r}")
         if not isinstance(self.data, MappingProxyType):
             object.__setattr__(self, "data", MappingProxyType(dict(self.data)))
 

@@ -64,6 +64,7 @@ class Dispatcher:
     Raises:
         MissingDependencyError: The validator's packages are not installed.
         ToolDefinitionError: Two tools have one name.
+        TypeError: *ledger*, *approvals* or *results* is something else.
         ValueError: A bound that is not positive.
     """
 
@@ -81,6 +82,12 @@ class Dispatcher:
         grace: float = 1.0,
         fail_point: Callable[[str], None] = _no_fail_point,
     ) -> None:
+        parts = (("ledger", ledger, "begin"), ("approvals", approvals, "take"))
+        for name, part, method in (*parts, ("results", results, "put")):
+            if part is not None and not hasattr(part, method):  # found out only after an effect
+                raise TypeError(f"{name} has no method {method}: it is a {type(part).__name__}")
+        if not grace >= 0:
+            raise ValueError("grace is 0 seconds or more")
         self._tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         for tool in self._tools:
             try:

@@ -239,6 +239,7 @@ def _parameters(
     members.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(annotation=hints[p.name]) for p in shown]
     )
+    members.__name__ = members.__qualname__ = "it"  # as messages say, after the tool's name
     members.__annotations__ = {p.name: hints[p.name] for p in shown}
     try:
         schema = schema_of(members)

@@ -371,6 +371,9 @@ class Recording:
             errors = tuple(self._misshapen(entry.value))
             if errors:
                 outcome, boundary = "invalid_result", "result"
+        message = entry.message or ""
+        if stored is None and not entry.value_kept:  # or no value would read as the value null
+            message = f"{message}; {_NOT_KEPT}" if message else _NOT_KEPT
         return ToolResult(
             outcome,
             call_id,
@@ -378,7 +381,7 @@ class Recording:
             value=entry.value,
             errors=errors,
             boundary=boundary,
-            message=entry.message or "",
+            message=message,
             reference=entry.reference,
             stored=stored,
             replayed=True,
@@ -387,6 +390,7 @@ class Recording:
         )
 
 
+_NOT_KEPT = "its result is not on record, and not shown"
 _REASONS = {
     "in_progress": "the same operation is in progress; this call executed nothing",
     "changed_arguments": "this operation was begun with other arguments",
