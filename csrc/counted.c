@@ -1,7 +1,10 @@
 /* counted.c -- see counted.h. */
 #include "counted.h"
 
-enum { CHARACTERS_MOST = 255 }; /* of a token, as far as they are counted */
+enum {
+    CHARACTERS_MOST = 255, /* of a token, as far as they are counted */
+    WORD = 32              /* ids in a word of a bitmask */
+};
 
 /* The groups of a token's characters, and how many there are, the last of which may be incomplete. */
 static void measure(const uint8_t *text, size_t length, uint8_t *groups, uint8_t *characters) {
@@ -20,18 +23,20 @@ static void measure(const uint8_t *text, size_t length, uint8_t *groups, uint8_t
     *characters = (uint8_t)(count > CHARACTERS_MOST ? CHARACTERS_MOST : count);
 }
 
-/* Two bytes an id: groups, characters.  Ids outside the trie are of no group that counts. */
+/* The groups of all ids, then their numbers of characters.  Ids outside the trie are of no group that counts.
+ * Both are padded to whole words of a bitmask. */
 static glk_status measure_all(glk_terminals *self, glk_error *err) {
     const glk_vocab *vocab = self->vocab;
     void *memory;
-    GLK_TRY(glk_arena_take(&self->arena, 2 * (size_t)vocab->size, &memory, err));
+    size_t padded = glk_mask_words(vocab->size) * WORD;
+    GLK_TRY(glk_arena_take(&self->arena, 2 * padded, &memory, err));
     uint8_t *measures = memory;
-    memset(measures, GLK_GROUP_OTHER, 2 * (size_t)vocab->size);
+    memset(measures, GLK_GROUP_OTHER, 2 * padded);
     for (uint32_t t = 0; t < vocab->trie.token_count; t++) {
         size_t length;
         uint32_t id = vocab->trie.tokens[t];
         const uint8_t *text = glk_vocab_text(vocab, id, &length);
-        measure(text, length, &measures[2 * (size_t)id], &measures[2 * (size_t)id + 1]);
+        measure(text, length, &measures[id], &measures[padded + id]);
     }
     self->measures = measures;
     return GLK_OK;
@@ -65,17 +70,20 @@ glk_status glk_counted_mark(glk_terminals *self, const glk_counted *what, uint32
     if (self->measures == NULL) {
         GLK_TRY(measure_all(self, err));
     }
-    const uint8_t *measures = self->measures;
-    uint8_t others = (uint8_t)~what->groups;
-    uint32_t size = self->vocab->size;
+    size_t words = glk_mask_words(self->vocab->size);
+    const uint8_t *groups = self->measures, *characters = groups + words * WORD;
+    uint8_t others = (uint8_t)~what->groups, most = (uint8_t)what->most;
     *count = 0;
-    for (uint32_t first = 0; first < size; first += 32) {
-        uint32_t bits = 0, end = size - first < 32 ? size - first : 32;
-        for (uint32_t i = 0; i < end; i++) {
-            const uint8_t *token = &measures[2 * (size_t)(first + i)];
-            bits |= (uint32_t)((token[0] & others) == 0 && token[1] <= what->most) << i;
+    for (size_t w = 0; w < words; w++, groups += WORD, characters += WORD) {
+        uint8_t fits[WORD]; /* in a loop of its own, of bytes alone, that processors do at once */
+        uint32_t bits = 0;
+        for (uint32_t i = 0; i < WORD; i++) {
+            fits[i] = (groups[i] & others) == 0 && characters[i] <= most;
         }
-        marks[first / 32] |= bits;
+        for (uint32_t i = 0; i < WORD; i++) {
+            bits |= (uint32_t)fits[i] << i;
+        }
+        marks[w] |= bits;
         *count += glk_popcount(bits);
     }
     return GLK_OK;
