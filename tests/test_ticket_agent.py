@@ -159,19 +159,30 @@ def test_what_is_no_proposal_does_nothing(desk: Desk, text: str, outcome: str) -
 
 def test_a_name_that_the_user_did_not_write_goes_back(desk: Desk) -> None:
     right = {"ticket": "T-42", "assignee": "U-9"}
-    report = desk.ask(proposal(ticket="T-42", assignee="U-1"), WISH, "op-1", right)
+    wish = "take T-42 from U-1 and assign it to U-9"
+    report = desk.ask(proposal(ticket="T-42", assignee="U-5"), wish, "op-1", right)
     assert report.outcome == "completed"
-    assert [str(error) for error in desk.asked[0]] == [
-        "$.assignee: expected one that the request names: U-9, got U-1"
-    ]
+    assert next(str(error) for error in desk.asked[0]) == (
+        "$.assignee: expected one that the request names: U-1, U-9, got U-5"
+    )
     assert report.repair is not None
     assert report.repair.changed == ("/assignee",)
     assert desk.service.changes() == [("T-42", 2, "U-9", "U-1")]
 
 
+def test_the_only_name_that_the_user_wrote_is_meant(desk: Desk) -> None:
+    report = desk.ask(proposal(ticket="T-99", assignee="U-9"))
+    assert report.outcome == "completed"
+    assert report.repair is not None
+    assert (report.repair.repairs_used, report.repair.changed) == (1, ("/ticket",))
+    assert not desk.asked
+    assert not any("T-99/assignee" in line for line in methods(desk.service))
+
+
 def test_a_correction_may_not_touch_what_the_user_wrote(desk: Desk) -> None:
     wrong = {"ticket": "T-43", "assignee": "U-9"}
-    report = desk.ask(proposal(ticket="T-42", assignee="U-1"), WISH, "op-1", wrong, wrong)
+    wish = "take T-42 from U-1 and assign it to U-9"
+    report = desk.ask(proposal(ticket="T-42", assignee="U-5"), wish, "op-1", wrong, wrong)
     assert report.repair is not None
     assert (report.outcome, report.repair.end) == ("rejected", "evidence")
     assert report.repair.evidence_broken == ("/ticket",)

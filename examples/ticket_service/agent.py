@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import httpx
@@ -37,6 +37,7 @@ from gramlock.tools import (
     ToolResult,
     ToolSet,
     Violation,
+    first_of,
     reconcile,
     run_with_repair,
     validate,
@@ -111,6 +112,25 @@ class Chooser(Protocol):
     def __call__(self, request: str) -> str: ...
 
 
+def the_only_name(request: str) -> Callable[..., ToolCall | None]:
+    """A fixer without a model: where the user wrote one name of that kind, it is that one."""
+    words = set(_NAMES.findall(request))
+
+    def fixer(errors: Sequence[Violation], call: Any) -> ToolCall | None:
+        if not isinstance(call, ToolCall):
+            return None
+        arguments = dict(call.arguments)
+        for error in errors:
+            member = error.pointer[1:]
+            if error.rule == "named_by_user" and member in arguments:
+                like = [word for word in words if word[0] == arguments[member][0]]
+                if len(like) == 1:
+                    arguments[member] = like[0]
+        return replace(call, arguments=arguments)
+
+    return fixer
+
+
 class _ReadingFirst:
     """A dispatcher before which the ticket is read that a call is about."""
 
@@ -137,7 +157,8 @@ class Agent:
 
     Args:
         choose: The model.
-        fixer: Corrects calls; see :func:`gramlock.tools.run_with_repair`.
+        fixer: Corrects what :func:`the_only_name` cannot; see
+            :func:`gramlock.tools.run_with_repair`.
         dispatcher: Over :func:`ticket_tools`, with a ledger.
         client: Speaks to the service as this user.
         principal: The user.
@@ -199,7 +220,7 @@ class Agent:
         evidence = [f"/{name}" for name, value in call.arguments.items() if value in words]
         reading: Any = _ReadingFirst(self._dispatcher, self._say)
         repair = run_with_repair(
-            self._fixer,
+            first_of(the_only_name(request), self._fixer),
             reading,
             call,
             context,

@@ -263,6 +263,7 @@ def ticket_tools() -> ToolSet:
                 _object(ticket=_TICKET),
                 _get_ticket,
                 effect="read",
+                checks=[_in_the_users_words],
                 limits=limits,
             ),
             Tool(

@@ -27,14 +27,22 @@ def _propose(tool: str, **arguments: str) -> dict[str, Any]:
     return {"kind": "proposal", "call": {"name": tool, "arguments": arguments}}
 
 
+_NO: dict[str, Any] = {"kind": "unknown", "reason": "That is not about tickets."}
+_WHOM: dict[str, Any] = {"kind": "needs_input", "question": "To which user?"}
+
+# The order matters to a model of this size: what stands last is what it likes best.
 _EXAMPLES: list[tuple[str, dict[str, Any]]] = [
-    ("tell me a joke", {"kind": "unknown", "reason": "That is not about tickets."}),
-    ("assign T-31", {"kind": "needs_input", "question": "To which user?"}),
+    ("tell me a joke", _NO),
+    ("assign T-31", _WHOM),
     ("show T-8", _propose("get_ticket", ticket="T-8")),
+    ("what is the time?", _NO),
     ("export P-6", _propose("export_project", project="P-6")),
+    ("assign T-7", _WHOM),
     ("assign T-15 to U-4", _propose("assign_ticket", ticket="T-15", assignee="U-4")),
-    ("how old are you?", {"kind": "unknown", "reason": "That is not about tickets."}),
+    ("how old are you?", _NO),
     ("assign T-60 to U-22", _propose("assign_ticket", ticket="T-60", assignee="U-22")),
+    ("is it cold today?", _NO),
+    ("assign T-12 to U-7", _propose("assign_ticket", ticket="T-12", assignee="U-7")),
 ]
 
 
@@ -62,10 +70,10 @@ class Writer:
     def choose(self, request: str) -> str:
         """What the model makes of a request; cut off where it does not end."""
         told = "".join(
-            f"Request: {words}\nJSON: {json.dumps(meaning, separators=(',', ':'))}\n\n"
+            f"Request: {words}\n{json.dumps(meaning, separators=(',', ':'))}\n\n"
             for words, meaning in _EXAMPLES
         )
-        prompt = f"{told}Request: {request}\nJSON:"
+        prompt = f"{told}Request: {request}\n"
         return _continued(self._loaded, self._processor, prompt)
 
 
