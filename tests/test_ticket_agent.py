@@ -421,3 +421,24 @@ def test_every_choice_fits_the_grammar_and_the_validator() -> None:
     assert not grammar.accepts('{"kind":"proposal","call":{"name":"list_members","arguments":{}}}')
     for seed in range(20):
         assert validate(json.loads(grammar.sample(seed)), schema) == []
+
+
+@pytest.mark.model
+def test_the_demo(real: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the model proposes: nothing is changed twice, and nothing unknown is left."""
+    from ticket_service.__main__ import main
+
+    assert main(["assign T-42 to U-9", "assign T-42 to U-9", "assign T-43", "export P-1"]) == 0
+    shown = capsys.readouterr().out
+    requests, (_, _, tables) = shown.split("\n\n")[:4], shown.partition("changes in the service")
+    assert "Done: T-42 is assigned to U-9, revision 2 (the service said so)" in requests[0]
+    assert "uncertain" in requests[1]
+    assert "revision 3 (the service has the operation on record)" in requests[1]
+    assert "Nothing was done" in requests[2]
+    assert "accepted" in requests[3]
+    assert "Done: the export counts 2 tickets" in requests[3]
+    assert [line.split(",")[0] for line in tables.splitlines()[1:-1]] == [
+        "  T-42 revision 2: U-9",
+        "  T-42 revision 3: U-9",
+    ]
+    assert tables.endswith("not known: 0\n")
