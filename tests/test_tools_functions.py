@@ -489,3 +489,21 @@ def test_parameters_by_position_are_refused_in_words_of_the_function() -> None:
 
     with pytest.raises(ToolDefinitionError, match="tool 'pay': it takes amount: int by position"):
         Tool.from_function(pay)
+
+
+def test_a_validator_that_raises_is_told_by_no_internal_name() -> None:
+    class Odd(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        amount: int
+
+        @pydantic.field_validator("amount")
+        @classmethod
+        def look(cls, value: int) -> int:
+            raise RuntimeError("secret")
+
+    def pay(odd: Odd) -> int:
+        """Pays."""
+        return odd.amount
+
+    result = Dispatcher([Tool.from_function(pay)]).dispatch(ToolCall("pay", {"odd": {"amount": 1}}))
+    assert (result.outcome, result.boundary) == ("rejected", "domain")
+    assert [str(error) for error in result.errors] == ["$: handler could not be checked"]

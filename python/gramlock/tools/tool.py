@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from ..errors import ToolDefinitionError
 from .canonical import digest
@@ -331,6 +331,7 @@ class _CallableWith:
     """The check that every tool has: whether its handler can be called with these members."""
 
     binding: Handler
+    name: ClassVar[str] = "handler"  # as violations give it
 
     def __call__(self, arguments: Mapping[str, Any], context: Any) -> Any:
         return self.binding.check(arguments, context)
