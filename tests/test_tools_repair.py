@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gramlock.tools import (
     Accepted,
@@ -526,3 +528,39 @@ def test_a_check_that_finds_an_error_elsewhere_names_that_place() -> None:
         Fixer(dict(GOOD, reason="ok")), Dispatcher([tool]), call(GOOD), collateral="reject"
     )
     assert outcome.ok
+
+
+REPLIES = st.one_of(
+    st.none(),
+    st.sampled_from(["no JSON", b"\xff", 7, {"name": "issue_refund"}]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "order_id": st.sampled_from(["A-1", "B-9"]),
+            "amount_cents": st.sampled_from(["5000", 5000, 50, True, "50"]),
+            "reason": st.sampled_from(["dup", 7]),
+            "note": st.just("hi"),
+        },
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(REPLIES, min_size=1, max_size=6), st.integers(0, 6))
+def test_whatever_a_fixer_says_only_named_fields_change(replies: list[Any], rounds: int) -> None:
+    handler = Handler()
+    fixer = Fixer(*replies)
+    outcome = run_with_repair(
+        fixer,
+        Dispatcher([refund(handler)]),
+        call(WRONG),
+        collateral="reject",
+        evidence=["/amount_cents"],
+        max_repairs=rounds,
+    )
+    assert len(fixer.asked) <= rounds
+    assert outcome.repairs_used <= rounds
+    assert handler.seen in ([], [RIGHT])  # order and amount are as they were, spelling apart
+    assert outcome.ok == bool(handler.seen)
+    assert outcome.end in ("completed", "no_correction", "fixer_reply") or outcome.exhausted
+    assert len(outcome.attempts) == 1 + outcome.repairs_used + (outcome.end == "fixer_reply")
