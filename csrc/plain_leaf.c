@@ -234,12 +234,12 @@ glk_status glk_plain_literal(glk_reader *r, uint32_t index, uint32_t *out, glk_e
     return literal(r, r->text.data, r->text.count, out, err);
 }
 
-/* The code point that begins at bytes[*at], of valid UTF-8. */
-static uint32_t decode(const uint8_t *bytes, uint32_t *at) {
+/* The code point that begins at bytes[*at] of `count`; any number where they are no UTF-8. */
+static uint32_t decode(const uint8_t *bytes, uint32_t count, uint32_t *at) {
     uint32_t lead = bytes[(*at)++];
     uint32_t more = lead < 0xC0 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
     uint32_t point = more == 0 ? lead : lead & (0x3Fu >> more);
-    while (more-- > 0) {
+    for (; more > 0 && *at < count; more--) {
         point = point << 6 | (bytes[(*at)++] & 0x3Fu);
     }
     return point;
@@ -273,7 +273,7 @@ glk_status glk_plain_spellings(glk_reader *r, uint32_t index, uint32_t *out, glk
     uint32_t base = r->stack.count;
     for (uint32_t at = 0; at < item->length;) {
         uint32_t one;
-        GLK_TRY(spell(r, decode(bytes, &at), &one, err));
+        GLK_TRY(spell(r, decode(bytes, item->length, &at), &one, err));
         GLK_TRY(glk_vec_push_u32(&r->stack, one, err));
     }
     uint32_t count = r->stack.count - base;

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -528,3 +530,13 @@ def test_a_matcher_survives_failing_allocations(allocations: Callable[[int], Non
             chart = after
         assert fill(replay(program, path), case.size) == oracle.mask_of(chart)
     assert failures > 30
+
+
+def test_parts_shared_many_times_over_are_compiled_as_they_are() -> None:
+    vocabulary = gramlock.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
+    for kind in (dict, OrderedDict):
+        schema: Any = kind({"type": "string"})
+        for _ in range(30):
+            schema = kind({"type": "object", "properties": kind({"a": schema, "b": schema})})
+        program = vocabulary.compile(schema)
+        assert program.grammar.accepts('{"b": {"a": {}}}')

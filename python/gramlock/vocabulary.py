@@ -33,6 +33,7 @@ from .tokenizers.table import MOST_IDS
 __all__ = ["Vocabulary"]
 
 _BUDGET = 256 << 20
+_WRITTEN_AT_MOST = 20_000  # parts of a schema that is no plain data, to be told from others
 _KEPT = 64
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -46,20 +47,34 @@ def _keep(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
         kept.popitem(last=False)
 
 
+def _is_small(value: Any) -> bool:
+    """Whether written out it has few parts, those that occur again counted again."""
+    waiting, left = [value], _WRITTEN_AT_MOST
+    while waiting and left:
+        inner = waiting.pop()
+        left -= 1
+        if isinstance(inner, Mapping):
+            waiting += inner.values()
+        elif isinstance(inner, list | tuple):
+            waiting += inner
+    return not waiting
+
+
 def _content(*values: Any) -> str | bytes | None:
     """What tells plain data apart: equal only where the values are. None: there is no telling.
 
     The caller may have changed a schema since it was compiled, so its identity says nothing.
     :mod:`marshal` writes dictionaries, lists and scalars of these very types, the order of names
-    included, four times as fast as :mod:`json`; in its second form, since later ones also write
-    which parts are one object.
+    included, four times as fast as :mod:`json`. In its fourth form a part that occurs again is
+    written once, so that parts shared many times over stay small; equal schemas of which one
+    shares parts and the other does not are told apart, which costs a compilation and no more.
     """
     try:
-        return marshal.dumps(values, 2)
+        return marshal.dumps(values, 4)
     except ValueError:  # other types, or nested too deep
         pass
     try:
-        return json.dumps(values)
+        return json.dumps(values) if _is_small(values) else None
     except (TypeError, ValueError, RecursionError):
         return None
 
