@@ -207,3 +207,26 @@ glk_status glk_document_read(glk_document *self, bool *foreign, glk_error *err) 
     *foreign = r.foreign || r.at != self->count;
     return GLK_OK;
 }
+
+bool glk_item_lists(const glk_document *self, uint32_t list, uint32_t name) {
+    const glk_item *wanted = glk_item_at(self, name);
+    for (uint32_t at = list + 1; list != GLK_NONE && at < glk_item_at(self, list)->end; at++) {
+        if (glk_item_is(self, glk_item_behind(self, at), self->bytes + wanted->at,
+                        wanted->length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t glk_item_member(const glk_document *self, uint32_t object, uint32_t name) {
+    const glk_item *wanted = glk_item_at(self, name);
+    for (uint32_t at = object + 1; object != GLK_NONE && at < glk_item_at(self, object)->end;
+         at = glk_item_at(self, at + 1)->end) {
+        if (glk_item_is(self, glk_item_behind(self, at), self->bytes + wanted->at,
+                        wanted->length)) {
+            return glk_item_behind(self, at + 1);
+        }
+    }
+    return GLK_NONE;
+}

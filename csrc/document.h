@@ -72,4 +72,9 @@ static inline bool glk_item_is(const glk_document *self, uint32_t index, const u
            memcmp(self->bytes + item->at, text, count) == 0;
 }
 
+/* Whether a list of texts (GLK_NONE: none) has the text at `name`. */
+bool glk_item_lists(const glk_document *self, uint32_t list, uint32_t name);
+/* What an object (GLK_NONE: none) has under the text at `name`, no alias; GLK_NONE: nothing. */
+uint32_t glk_item_member(const glk_document *self, uint32_t object, uint32_t name);
+
 #endif

@@ -84,20 +84,6 @@ typedef struct members { /* on the reader's stack: (name's item, required, node)
     uint32_t base, count;
 } members;
 
-static bool is_among(const glk_reader *r, uint32_t list, uint32_t name) {
-    const glk_document *d = &r->document;
-    const glk_item *wanted = glk_item_at(d, name);
-    if (list == GLK_NONE) {
-        return false;
-    }
-    for (uint32_t at = list + 1; at < glk_item_at(d, list)->end; at++) { /* names only */
-        if (glk_item_is(d, glk_item_behind(d, at), d->bytes + wanted->at, wanted->length)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static glk_status push_member(glk_reader *r, members *all, uint32_t name, bool required,
                               uint32_t schema, glk_error *err) {
     uint32_t node;
@@ -125,7 +111,7 @@ static glk_status push_declared(glk_reader *r, members *all, const glk_own *own,
     for (uint32_t at = properties + 1; at < glk_item_at(d, properties)->end;) {
         uint32_t name = glk_item_behind(d, at), schema = glk_item_behind(d, at + 1);
         at = glk_item_at(d, at + 1)->end;
-        GLK_TRY(push_member(r, all, name, is_among(r, required, name), schema, err));
+        GLK_TRY(push_member(r, all, name, glk_item_lists(d, required, name), schema, err));
     }
     return GLK_OK;
 }
@@ -364,20 +350,6 @@ static glk_status founded_array(glk_reader *r, const glk_own *own, uint32_t dept
     return *out ? GLK_OK : is_founded(r, own->value[GLK_K_ITEMS], depth - 1, out, err);
 }
 
-/* The schema that `properties` has for a name; `rest` where it has none. */
-static uint32_t declared_as(const glk_reader *r, uint32_t properties, uint32_t name, uint32_t rest) {
-    const glk_document *d = &r->document;
-    const glk_item *wanted = glk_item_at(d, name);
-    for (uint32_t at = properties + 1;
-         properties != GLK_NONE && at < glk_item_at(d, properties)->end;
-         at = glk_item_at(d, at + 1)->end) {
-        if (glk_item_is(d, glk_item_behind(d, at), d->bytes + wanted->at, wanted->length)) {
-            return glk_item_behind(d, at + 1);
-        }
-    }
-    return rest;
-}
-
 /* Whether the members that every object of the schema has are founded. */
 static glk_status founded_object(glk_reader *r, const glk_own *own, uint32_t depth, bool *out,
                                  glk_error *err) {
@@ -386,8 +358,11 @@ static glk_status founded_object(glk_reader *r, const glk_own *own, uint32_t dep
     *out = true;
     for (uint32_t at = required + 1;
          *out && required != GLK_NONE && at < glk_item_at(d, required)->end; at++) {
-        uint32_t schema = declared_as(r, own->value[GLK_K_PROPERTIES], glk_item_behind(d, at),
-                                      own->value[GLK_K_ADDITIONAL]);
+        uint32_t name = glk_item_behind(d, at);
+        uint32_t schema = glk_item_member(d, own->value[GLK_K_PROPERTIES], name);
+        if (schema == GLK_NONE) {
+            schema = own->value[GLK_K_ADDITIONAL];
+        }
         if (schema != GLK_NONE) {
             GLK_TRY(is_founded(r, schema, depth - 1, out, err));
         }

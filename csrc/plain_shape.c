@@ -470,18 +470,6 @@ static bool stay_beside(const glk_reader *r, const glk_own *a, const glk_own *b)
            !says_no_values(r, b);
 }
 
-static uint32_t member_of(const glk_reader *r, uint32_t object, uint32_t name) {
-    const glk_document *d = &r->document;
-    const glk_item *wanted = glk_item_at(d, name);
-    for (uint32_t at = object + 1; object != GLK_NONE && at < glk_item_at(d, object)->end;
-         at = glk_item_at(d, at + 1)->end) {
-        if (glk_item_is(d, glk_item_behind(d, at), d->bytes + wanted->at, wanted->length)) {
-            return glk_item_behind(d, at + 1);
-        }
-    }
-    return GLK_NONE;
-}
-
 /* What the schema lists, if it does no more than that; no unions, no references. */
 static glk_status listed_by(glk_reader *r, uint32_t schema, glk_listed *out, bool *found,
                             glk_error *err) {
@@ -508,18 +496,6 @@ static glk_status listed_by(glk_reader *r, uint32_t schema, glk_listed *out, boo
     return GLK_OK;
 }
 
-static bool is_required(const glk_reader *r, const glk_own *own, uint32_t name) {
-    const glk_document *d = &r->document;
-    const glk_item *wanted = glk_item_at(d, name);
-    uint32_t list = own->value[GLK_K_REQUIRED];
-    for (uint32_t at = list + 1; list != GLK_NONE && at < glk_item_at(d, list)->end; at++) {
-        if (glk_item_is(d, glk_item_behind(d, at), d->bytes + wanted->at, wanted->length)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether a member that both kinds of object need has other values in each: it says which is meant. */
 static glk_status told_apart(glk_reader *r, const glk_own *a, const glk_own *b, bool *out,
                              glk_error *err) {
@@ -531,12 +507,13 @@ static glk_status told_apart(glk_reader *r, const glk_own *a, const glk_own *b, 
          at = glk_item_at(d, at + 1)->end) {
         uint32_t name = glk_item_behind(d, at);
         glk_listed ours, theirs;
-        bool found = is_required(r, a, name) && is_required(r, b, name);
+        bool found = glk_item_lists(d, a->value[GLK_K_REQUIRED], name) &&
+                     glk_item_lists(d, b->value[GLK_K_REQUIRED], name);
         if (found) {
             GLK_TRY(listed_by(r, glk_item_behind(d, at + 1), &ours, &found, err));
         }
         if (found) {
-            uint32_t other = member_of(r, b->value[GLK_K_PROPERTIES], name);
+            uint32_t other = glk_item_member(d, b->value[GLK_K_PROPERTIES], name);
             GLK_TRY(listed_by(r, other, &theirs, &found, err));
         }
         *out = found && apart(r, &ours, &theirs);
