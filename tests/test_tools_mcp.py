@@ -446,7 +446,7 @@ def test_a_schema_is_promised_only_where_every_result_can_be_shown(
 
     schema, outcome, answer = local(ToolSet([echo(handler=lambda text: value, result=result)]), use)
     assert schema == (result if shown else None)
-    assert outcome == ("invalid_result" if result == {"type": "strnig"} else "completed")
+    assert outcome == ("rejected" if result == {"type": "strnig"} else "completed")
     assert answer.is_error is (outcome != "completed")
 
 
